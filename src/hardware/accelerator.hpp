@@ -1,0 +1,91 @@
+#pragma once
+// One accelerator as its maker and driver describe it. Every rate is dense: 2:4 sparsity is a
+// capability, never folded into a peak.
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/facts.hpp"
+#include "base/quantity.hpp"
+#include "hardware/messages.hpp"
+
+namespace trigon {
+
+// What an arithmetic unit multiplies, on which unit, and what it accumulates in.
+enum class MathMode : std::uint8_t {
+  fp64_vector,
+  fp64_matrix,
+  fp32_vector,
+  fp32_matrix,
+  tf32_matrix,
+  fp16_vector,
+  fp16_matrix_fp16_accumulate,
+  fp16_matrix_fp32_accumulate,
+  bf16_matrix,
+  fp8_matrix,
+  fp8_matrix_fp16_accumulate,
+  int8_matrix,
+  int4_matrix,
+  fp4_matrix,
+  count_
+};
+constexpr std::size_t kMathModes = static_cast<std::size_t>(MathMode::count_);
+
+enum class DeviceKind : std::uint8_t { gpu, apu, cpu, npu };
+
+// How peers inside one node reach each other.
+enum class PeerTopology : std::uint8_t {
+  none,          // through PCIe and the host
+  bridge_pair,   // NVLink bridge between two cards
+  mesh,          // direct links to each peer: one pair gets a share of the total
+  fabric_switch  // any pair gets the whole
+};
+
+struct PeerLink {
+  std::string type;  // "nvlink4", "xgmi", "roce" ... empty when there is none
+  PeerTopology topology = PeerTopology::none;
+  BytesPerSecond one_way{};    // per device, all its links together, one direction
+  BytesPerSecond both_ways{};  // as vendors quote it: both directions added
+};
+
+// A range for what is not known exactly.
+struct Range {
+  double low = 0, value = 0, high = 0;
+};
+
+struct Accelerator {
+  std::string id;    // "h100-sxm-80gb"
+  std::string name;  // "H100 SXM5 80GB"
+  std::string vendor;        // "nvidia", "amd", "intel", "apple", ...
+  std::string architecture;  // "hopper", "ada", "cdna3", ... a slug
+  std::string family;        // the calibration family: architecture, split by market where rates
+                             // per SM differ ("ada_geforce", "ada_pro"); never empty
+  DeviceKind kind = DeviceKind::gpu;
+  std::string form_factor;  // "sxm5", "pcie", "oam", "laptop", "soc", ... a slug, may be empty
+  std::optional<double> compute_capability;  // NVIDIA: 9.0
+  std::string gfx;                           // AMD: "gfx942"
+  std::string launch_date;                   // ISO, may be empty
+  std::optional<double> sm_count;            // SMs or CUs
+  std::optional<double> boost_hz;
+  Bytes memory_nominal{};                // the brochure's figure
+  std::optional<Bytes> memory_reported;  // what the driver reports, when known
+  BytesPerSecond memory_bandwidth{};
+  std::optional<Bytes> l2;
+  bool unified_memory = false;  // shared with the host (Apple, APUs)
+  std::array<std::optional<FlopsPerSecond>, kMathModes> peak{};
+  bool sparsity_2to4 = false;
+  std::optional<Watts> board_power;
+  PeerLink peer_link;
+  std::optional<BytesPerSecond> pcie_one_way;
+  std::optional<double> mig_max_instances;
+  std::optional<Dollars> launch_price;
+  const FactSheet* sheet = nullptr;  // sources and dates of all of the above
+
+  std::optional<FlopsPerSecond> peak_of(MathMode m) const {
+    return peak[static_cast<std::size_t>(m)];
+  }
+};
+
+}  // namespace trigon

@@ -1,0 +1,45 @@
+#pragma once
+// Machines: accelerators in nodes, nodes on a network.
+
+#include <string>
+#include <vector>
+
+#include "hardware/accelerator.hpp"
+
+namespace trigon {
+
+// A link as collectives see it, per accelerator and one direction.
+struct Link {
+  std::string id;  // "nvlink4", "pcie5x16", "ib-400", ... also the calibration key
+  PeerTopology topology = PeerTopology::fabric_switch;
+  BytesPerSecond one_way{};
+};
+
+// Facts of the real machine that replace the catalogue's.
+struct CardState {
+  Bytes memory_used{};            // by others ("used=2GiB")
+  bool display = false;           // a display runs on the card
+  std::optional<Watts> power_limit;
+  std::optional<bool> ecc;
+};
+
+struct Host {
+  std::optional<Bytes> memory;
+  std::optional<Bytes> disk;
+};
+
+// `nodes` equal nodes of `per_node` equal accelerators.
+struct Cluster {
+  const Accelerator* accelerator = nullptr;
+  int per_node = 1;
+  int nodes = 1;
+  Link intra;                 // between accelerators of a node
+  std::optional<Link> inter;  // per accelerator, between nodes; absent for one node
+  CardState card;
+  Host host;
+  std::string written;  // as the user wrote it, or the canonical form
+
+  int count() const { return per_node * nodes; }
+};
+
+}  // namespace trigon

@@ -1,0 +1,159 @@
+#pragma once
+// A model as Trigon reasons about it: components made of stacks of layers (or, for vision and
+// diffusion, graphs), with the formats its weights are stored in.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/byte_count.hpp"
+#include "model/format.hpp"
+
+namespace trigon {
+
+// How tensor parallelism divides a weight.
+enum class Split : std::uint8_t {
+  column,      // output features are divided
+  row,         // input features are divided, outputs are summed
+  vocabulary,  // vocabulary rows are divided, padded to a multiple
+  replicated,
+  expert  // divided by expert and expert-tensor parallelism
+};
+
+// A weight matrix of one layer, `in` x `out`, stored `count` times (experts).
+struct Linear {
+  std::int64_t in = 0, out = 0;
+  std::int64_t count = 1;
+  Format format = Format::bf16;
+  Split split = Split::column;
+  bool bias = false;
+  std::int64_t parameters() const { return count * (in * out + (bias ? out : 0)); }
+};
+
+struct Norm {
+  std::int64_t width = 0;
+  bool bias = false;  // LayerNorm has one, RMSNorm does not
+};
+
+// Multi-head, grouped-query or multi-query attention.
+struct Attention {
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+  Linear q, k, v, o;
+  std::optional<Norm> q_norm, k_norm;  // per head unless width says otherwise
+  std::optional<std::int64_t> window;  // sliding: keys further back are not read
+  std::optional<std::int64_t> chunk;   // chunked: keys of the current chunk only
+  bool sinks = false;                  // one learned value per head
+  bool keys_are_values = false;        // K = V: one projection and one cache
+  std::optional<std::int64_t> shares_cache_of;  // layer whose KV it reuses
+  bool causal = true;
+};
+
+// Multi-head latent attention (DeepSeek): the cache holds kv_lora_rank + rope_dim per token.
+struct LatentAttention {
+  std::int64_t heads = 0, q_lora_rank = 0, kv_lora_rank = 0;
+  std::int64_t nope_dim = 0, rope_dim = 0, value_dim = 0;
+  std::optional<Linear> q_down;  // absent: q_up projects from the hidden state
+  std::optional<Norm> q_norm;
+  Linear q_up, kv_down, kv_up, o;
+  Norm kv_norm;
+};
+
+struct Mlp {
+  std::int64_t width = 0;
+  bool gated = true;
+  Linear up, down;
+  std::optional<Linear> gate;
+};
+
+struct MixtureOfExperts {
+  std::int64_t experts = 0, active = 0, width = 0;
+  bool gated = true;
+  Linear router;
+  bool router_bias = false;  // a correction bias beside the router's weights
+  Linear up, down;           // count = experts
+  std::optional<Linear> gate;
+  std::optional<Mlp> shared;            // always active
+  std::optional<Linear> shared_gate;    // scales the shared expert (Qwen2-MoE)
+};
+
+using SubLayer = std::variant<Norm, Attention, LatentAttention, Mlp, MixtureOfExperts>;
+
+struct Layer {
+  std::vector<SubLayer> parts;  // in order of execution
+};
+
+// `count` identical layers after each other.
+struct LayerRun {
+  Layer layer;
+  std::int64_t count = 0;
+};
+
+struct Stack {
+  std::int64_t hidden = 0;
+  std::int64_t vocabulary = 0;        // rows of the embedding as stored
+  std::vector<LayerRun> runs;
+  std::optional<Linear> embedding;    // in = vocabulary, out = hidden
+  std::optional<Linear> positions;    // learned position embedding
+  std::vector<Norm> final_norms;
+  std::optional<Linear> head;         // absent when tied or missing
+  bool tied = false;                  // the head reuses the embedding
+  std::optional<std::int64_t> max_context;
+  std::int64_t layers() const {
+    std::int64_t n = 0;
+    for (const LayerRun& r : runs) n += r.count;
+    return n;
+  }
+};
+
+// A DAG of primitive operators (CNNs, U-Nets, ONNX). Its nodes arrive with the first reader.
+struct Graph {
+  std::string source;
+};
+
+enum class ComponentRole : std::uint8_t { language_model, draft, vision_tower, encoder, other };
+
+struct Component {
+  std::string name;
+  ComponentRole role = ComponentRole::language_model;
+  std::variant<Stack, Graph> body;
+};
+
+// A tensor as a file stores it.
+struct Tensor {
+  std::string name;
+  Format format = Format::unknown;
+  std::string stored_type;           // the file's own word, also for types we do not know
+  std::vector<std::int64_t> shape;   // row-major: last dimension is contiguous
+  std::optional<ByteCount> bytes;    // unknown for unknown types and bare indexes
+  std::string file;
+};
+
+struct Model {
+  std::string id;            // catalogue name or file name
+  std::string architecture;  // "LlamaForCausalLM", "deepseek2", ...
+  std::string source, date;
+  std::vector<Component> components;
+  Format weight_format = Format::bf16;            // of most weights
+  std::optional<Format> kv_format;                // what the checkpoint asks for, if it does
+  std::vector<Tensor> tensors;                    // of the file, when one was read
+  std::optional<ByteCount> stored_bytes;          // exact, from the file
+};
+
+// Counts over all components, or the language model's.
+struct ParameterCount {
+  std::int64_t total = 0;
+  std::int64_t active = 0;     // touched by one token: active experts only
+  std::int64_t embedding = 0;  // of total, the token embedding
+};
+ParameterCount count_parameters(const Model& m);
+ParameterCount count_parameters(const Stack& s);
+std::int64_t count_parameters(const Layer& l);
+// Exact bytes of the weights as stored, scales included; a tied head counts once.
+ByteCount weight_bytes(const Stack& s);
+ByteCount weight_bytes(const Layer& l);
+// The first component that is a stack and a language model; every item-1 model has one.
+const Stack* language_stack(const Model& m);
+
+}  // namespace trigon
