@@ -1,0 +1,134 @@
+#pragma once
+// What the verbs answer: plain values. `present` turns them into words, tables and JSON.
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/estimate.hpp"
+#include "base/record.hpp"
+#include "base/result.hpp"
+#include "decide/messages.hpp"
+#include "engine/policy.hpp"
+#include "hardware/cluster.hpp"
+#include "job/job.hpp"
+#include "model/model.hpp"
+#include "step/evaluation.hpp"
+
+namespace trigon {
+
+// What the user (or an evidence row) fixed of a plan; the rest is chosen.
+struct PlanRequest {
+  std::optional<std::int32_t> tensor, pipeline, virtual_stages, data, context, expert, zero;
+  std::optional<std::int32_t> micro_batch;  // sequences per micro-batch, or the decode batch
+  std::optional<Recompute> recompute;
+  std::optional<bool> sequence_parallel;
+  std::optional<TrainRecipe> recipe;
+  std::optional<Format> weights, kv, activations;
+  std::optional<double> memory_fraction;
+};
+
+using MetricEstimates = std::array<std::optional<Estimate<double>>, kMetrics>;
+
+// One plan on one cluster, as shown.
+struct PlanReport {
+  Cluster cluster;
+  std::string engine;  // id and version
+  Plan plan;
+  MetricEstimates metrics;
+  RankMemory memory;        // of the fullest rank, by term
+  int fullest_stage = 0;    // pipeline stage of that rank
+  bool fits = false;
+  bool meets_limits = false;
+  std::vector<Message> violated;  // limits that do not hold, worst first
+  std::vector<Message> warnings;
+  const std::optional<Estimate<double>>& operator[](Metric m) const {
+    return metrics[static_cast<std::size_t>(m)];
+  }
+};
+
+// `estimate`: exactly one configuration.
+struct EstimateAnswer {
+  JobRequest asked;
+  Job job;
+  PlanReport report;
+  std::vector<Assumption> assumptions;
+  std::optional<Derivation> derivation;  // when explanation was asked
+};
+
+enum class FitMark : std::uint8_t { fits, tight, no };
+
+// `fit`: one model on one piece of hardware, or on every card.
+struct FitRow {
+  PlanReport report;
+  FitMark mark = FitMark::no;
+  std::optional<Message> binding;  // what stops it, when it does not fit
+};
+struct FitAnswer {
+  Job job;
+  std::vector<FitRow> rows;  // one with --on, all cards without
+  std::vector<Assumption> assumptions;
+  std::optional<Derivation> derivation;
+};
+
+// `fit --on HARDWARE` without a model.
+struct ModelFitRow {
+  std::string model;
+  double parameters = 0;
+  Format weights = Format::bf16;
+  FitRow fit;
+};
+
+struct Rejection {
+  std::string hardware;  // id of the accelerator
+  Message reason;        // the binding limit, with its numbers
+  std::optional<PlanReport> nearest;
+};
+
+struct SearchCounts {
+  std::int64_t cards = 0, counts = 0;
+  std::int64_t plans_considered = 0, plans_pruned = 0, plans_evaluated = 0;
+};
+
+// The three sides of the golden triangle, 0..1 each, with the parts they were made of.
+struct TrianglePart {
+  Message what;
+  double value = 0;
+};
+struct Triangle {
+  double compute_density = 0, memory = 0, ecosystem = 0, score = 0;
+  std::vector<TrianglePart> parts;
+};
+
+struct Candidate {
+  PlanReport report;
+  Triangle triangle;
+  std::vector<Message> why;  // against the one ranked before it
+};
+
+struct RecommendAnswer {
+  Job job;
+  std::vector<Candidate> ranked;        // best first; empty: no solution
+  std::vector<Rejection> rejected;      // every accelerator that is not in `ranked`
+  std::optional<PlanReport> nearest;    // when nothing meets the limits
+  std::vector<Message> relax;           // what to relax for that
+  std::vector<Message> would_change;    // what would change the verdict
+  std::vector<Assumption> assumptions;
+  SearchCounts counts;
+  std::optional<Derivation> derivation;
+};
+
+struct CompareRow {
+  PlanReport report;
+  Message binding;     // the limit that binds on this hardware
+  double ratio = 0;    // of the deciding metric, against the first
+};
+struct CompareAnswer {
+  Job job;
+  Metric deciding = Metric::output_tokens_per_second;
+  std::vector<CompareRow> rows;
+  std::vector<Assumption> assumptions;
+};
+
+}  // namespace trigon

@@ -1,0 +1,48 @@
+#pragma once
+// The verbs, as functions from questions to answers. All of them go through prepare() and
+// evaluate() of the step room.
+
+#include "decide/answers.hpp"
+
+namespace trigon {
+
+struct Catalogues;  // all facts, loaded (decide/catalogues.hpp)
+
+// How the machine is paid for.
+enum class Payment : std::uint8_t { rent, buy, any };
+struct Budget {
+  std::optional<Dollars> total;               // for the job
+  std::optional<DollarsPerSecond> per_second;  // per hour or month
+};
+
+struct Objective {
+  Payment payment = Payment::any;
+  Budget budget;
+  std::vector<std::string> vendors;  // empty: all
+  int max_gpus = 64;
+  std::string as_of;                 // ISO date; empty: the price data's own
+  std::string why_not;               // accelerator to explain
+  std::optional<double> min_bits;    // weights may be stored in fewer bits than the checkpoint's
+};
+
+struct Question {
+  const Model* model = nullptr;
+  JobRequest job;
+  PlanRequest plan;
+  std::string engine;          // id, optionally "id@version"; empty: the default for the job
+  std::string engine_date;     // for evidence rows without a version
+  bool explain = false;
+};
+
+Result<EstimateAnswer> estimate(const Catalogues&, const Question&, const Cluster&);
+// The plan columns that are empty mean the best legal plan instead of the engine's default.
+Result<EstimateAnswer> estimate_best(const Catalogues&, const Question&, const Cluster&);
+Result<FitAnswer> fit(const Catalogues&, const Question&, const Cluster&);
+Result<FitAnswer> fit_everywhere(const Catalogues&, const Question&);
+Result<std::vector<ModelFitRow>> models_that_fit(const Catalogues&, const Question&,
+                                                 const Cluster&);
+Result<RecommendAnswer> recommend(const Catalogues&, const Question&, const Objective&);
+Result<CompareAnswer> compare(const Catalogues&, const Question&, const std::vector<Cluster>&,
+                              const Objective&);
+
+}  // namespace trigon

@@ -1,0 +1,92 @@
+#pragma once
+// What is asked, as values only: the job, its limits and its objective.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/message.hpp"
+#include "base/quantity.hpp"
+
+namespace trigon {
+
+// "p95 of TTFT at most 1 s". `percentile` is 0..100; 50 is the median.
+struct LatencyLimit {
+  Seconds at_most{};
+  double percentile = 95;
+};
+
+struct ServeLimits {
+  std::optional<LatencyLimit> ttft;  // time to first token
+  std::optional<LatencyLimit> tpot;  // time per output token after the first
+  std::optional<LatencyLimit> e2e;   // whole request
+};
+
+// Open-loop requests at a rate, or a closed loop that keeps `concurrency` in flight. One of them
+// is set.
+struct Serve {
+  std::optional<PerSecond> rate;
+  std::optional<double> concurrency;
+  std::int64_t input_tokens = 0, output_tokens = 0;
+  ServeLimits limits;
+};
+
+// Offline inference: all work is there at once, only throughput counts.
+struct Batch {
+  std::optional<double> requests;  // how many; absent: steady throughput is the question
+  std::int64_t input_tokens = 0, output_tokens = 0;
+  std::optional<Seconds> deadline;
+};
+
+struct Train {
+  double tokens = 0;
+  std::int64_t sequence = 0;
+  std::int64_t global_batch = 0;  // sequences per optimizer step
+  std::optional<Seconds> deadline;
+};
+
+enum class TuneMethod : std::uint8_t { full, lora, qlora };
+
+struct FineTune {
+  TuneMethod method = TuneMethod::lora;
+  double tokens = 0;
+  std::int64_t sequence = 0;
+  std::int64_t global_batch = 0;
+  std::int64_t rank = 0;              // of the adapters
+  bool adapt_all_linears = true;      // else attention q and v only
+  std::optional<Seconds> deadline;
+};
+
+using Job = std::variant<Serve, Batch, Train, FineTune>;
+
+// What the user wrote; absent members are filled by `complete`.
+enum class JobKind : std::uint8_t { serve, batch, train, finetune };
+struct JobRequest {
+  JobKind kind = JobKind::serve;
+  std::optional<PerSecond> rate;
+  std::optional<double> concurrency;
+  std::optional<std::int64_t> input_tokens, output_tokens;
+  std::optional<std::int64_t> context;  // input + output, for `fit`
+  ServeLimits limits;
+  std::optional<double> requests;
+  std::optional<double> tokens;
+  std::optional<double> epochs, samples;
+  std::optional<std::int64_t> sequence, global_batch, rank;
+  std::optional<TuneMethod> method;
+  std::optional<Seconds> deadline;
+};
+
+// One thing that was assumed: which input, the value, and why.
+struct Assumption {
+  std::string input;  // "--isl", "plan.engine", a column name
+  Message what;
+};
+
+struct CompleteJob {
+  Job job;
+  std::vector<Assumption> assumptions;
+};
+
+}  // namespace trigon

@@ -1,0 +1,50 @@
+#pragma once
+// What lies where, per rank.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/estimate.hpp"
+#include "base/quantity.hpp"
+#include "base/record.hpp"
+#include "engine/policy.hpp"
+#include "hardware/cluster.hpp"
+#include "job/job.hpp"
+#include "memory/messages.hpp"
+#include "model/model.hpp"
+#include "plan/plan.hpp"
+
+namespace trigon {
+
+enum class MemoryTerm : std::uint8_t {
+  weights,
+  kv_cache,     // for the asked sequences and context (or the pool an engine reserves)
+  activations,  // peak of one forward (inference) or saved for backward (training)
+  logits,
+  gradients,
+  master_weights,
+  optimizer,
+  adapters,     // LoRA weights, their gradients and optimizer state
+  gathered,     // ZeRO-3 working set of gathered layers, dequantisation buffers
+  context,      // device context and libraries
+  collectives,
+  graphs,
+  fragmentation,
+  count_
+};
+constexpr std::size_t kMemoryTerms = static_cast<std::size_t>(MemoryTerm::count_);
+
+// Bytes on one rank, by term. Trivially copyable: this is what search looks at.
+struct RankMemory {
+  std::array<double, kMemoryTerms> bytes{};
+  double total() const {
+    double t = 0;
+    for (double b : bytes) t += b;
+    return t;
+  }
+  double& operator[](MemoryTerm t) { return bytes[static_cast<std::size_t>(t)]; }
+  double operator[](MemoryTerm t) const { return bytes[static_cast<std::size_t>(t)]; }
+};
+
+}  // namespace trigon

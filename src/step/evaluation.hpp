@@ -1,0 +1,77 @@
+#pragma once
+// What one evaluation of a plan returns: plain term values, no heap, no ranges.
+
+#include <array>
+#include <cstdint>
+
+#include "memory/memory.hpp"
+#include "plan/plan.hpp"
+
+namespace trigon {
+
+// Every quantity Trigon can state about a plan, in base units (seconds, bytes, tokens/s, ...).
+// `metric_info` (present and JSON use it) gives the JSON name and the unit of each.
+enum class Metric : std::uint8_t {
+  // Inference.
+  prefill_seconds,          // one prompt alone
+  decode_step_seconds,      // one token for every sequence in flight, no prefill beside it
+  ttft_seconds,             // time to first token under the asked load, mean
+  tpot_seconds,             // time per output token under the asked load, mean
+  e2e_seconds,              // a whole request under the asked load, mean
+  sequences_in_flight,      // over the whole cluster
+  prefill_tokens_per_second,        // total, of isolated prompts
+  decode_tokens_per_second_user,    // 1 / tpot
+  output_tokens_per_second,         // total over the cluster under the asked load
+  total_tokens_per_second,          // input + output
+  requests_per_second,              // under the asked load
+  capacity_requests_per_second,     // largest rate that the cluster sustains within its limits
+  utilization,                      // busy share of the steady state
+  // Training.
+  step_seconds,
+  forward_seconds,
+  backward_seconds,
+  recompute_seconds,
+  optimizer_seconds,
+  exposed_communication_seconds,
+  bubble_seconds,
+  tokens_per_second_per_gpu,
+  samples_per_second_per_gpu,
+  train_tokens_per_second,  // total
+  model_flops_per_gpu_second,  // "TFLOPS": 6N-style model FLOPs with causal attention halved
+  mfu,
+  hfu,
+  time_to_train_seconds,
+  // Both.
+  memory_bytes,        // peak of the fullest rank
+  usable_bytes,        // what that rank may use
+  headroom_bytes,      // usable - peak
+  kv_capacity_tokens,  // per replica
+  max_context_tokens,  // with the asked number of sequences
+  max_sequences,       // per replica, with the asked context
+  power_watts,
+  energy_joules,
+  usd_per_hour,
+  usd_total,             // of the job (training, batch) or a month of serving
+  usd_per_million_tokens,
+  usd_purchase,
+  count_
+};
+constexpr std::size_t kMetrics = static_cast<std::size_t>(Metric::count_);
+
+struct MetricInfo {
+  const char* json;  // "ttft_seconds"
+  const char* unit;  // "s", "B", "tokens/s", "1/s", "USD", "USD/h", "W", "J", "FLOP/s", ""
+};
+const MetricInfo& metric_info(Metric m);
+
+// NaN marks a metric that this kind of job does not have.
+struct Evaluation {
+  std::array<double, kMetrics> values{};
+  RankMemory memory;
+  bool fits = false;        // memory, on the best knowledge of the usable bytes
+  bool sustainable = true;  // the asked rate is below saturation
+  double& operator[](Metric m) { return values[static_cast<std::size_t>(m)]; }
+  double operator[](Metric m) const { return values[static_cast<std::size_t>(m)]; }
+};
+
+}  // namespace trigon
