@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/byte_count.hpp"
+#include "base/message.hpp"
 #include "model/format.hpp"
 
 namespace trigon {
@@ -35,17 +36,18 @@ struct Linear {
 struct Norm {
   std::int64_t width = 0;
   bool bias = false;  // LayerNorm has one, RMSNorm does not
+  Format format = Format::bf16;
 };
 
 // Multi-head, grouped-query or multi-query attention.
 struct Attention {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
   Linear q, k, v, o;
-  std::optional<Norm> q_norm, k_norm;  // per head unless width says otherwise
-  std::optional<std::int64_t> window;  // sliding: keys further back are not read
-  std::optional<std::int64_t> chunk;   // chunked: keys of the current chunk only
-  bool sinks = false;                  // one learned value per head
-  bool keys_are_values = false;        // K = V: one projection and one cache
+  std::optional<Norm> q_norm, k_norm;           // per head unless width says otherwise
+  std::optional<std::int64_t> window;           // sliding: keys further back are not read
+  std::optional<std::int64_t> chunk;            // chunked: keys of the current chunk only
+  bool sinks = false;                           // one learned value per head
+  bool keys_are_values = false;                 // K = V: one projection and one cache
   std::optional<std::int64_t> shares_cache_of;  // layer whose KV it reuses
   bool causal = true;
 };
@@ -74,14 +76,15 @@ struct MixtureOfExperts {
   bool router_bias = false;  // a correction bias beside the router's weights
   Linear up, down;           // count = experts
   std::optional<Linear> gate;
-  std::optional<Mlp> shared;            // always active
-  std::optional<Linear> shared_gate;    // scales the shared expert (Qwen2-MoE)
+  std::optional<Mlp> shared;          // always active
+  std::optional<Linear> shared_gate;  // scales the shared expert (Qwen2-MoE)
 };
 
 using SubLayer = std::variant<Norm, Attention, LatentAttention, Mlp, MixtureOfExperts>;
 
 struct Layer {
-  std::vector<SubLayer> parts;  // in order of execution
+  std::vector<SubLayer> parts;     // in order of execution
+  bool parallel_residual = false;  // attention and MLP read the same input and are added once
 };
 
 // `count` identical layers after each other.
@@ -92,13 +95,15 @@ struct LayerRun {
 
 struct Stack {
   std::int64_t hidden = 0;
-  std::int64_t vocabulary = 0;        // rows of the embedding as stored
+  std::int64_t vocabulary = 0;  // rows of the embedding as stored
   std::vector<LayerRun> runs;
-  std::optional<Linear> embedding;    // in = vocabulary, out = hidden
-  std::optional<Linear> positions;    // learned position embedding
+  std::optional<Linear> embedding;     // in = vocabulary, out = hidden
+  std::optional<Linear> positions;     // learned position embedding, in = positions
+  std::optional<Norm> embedding_norm;  // BLOOM normalises the embedding
+  std::vector<Linear> projections;     // between an embedding width and `hidden` (OPT-350M)
   std::vector<Norm> final_norms;
-  std::optional<Linear> head;         // absent when tied or missing
-  bool tied = false;                  // the head reuses the embedding
+  std::optional<Linear> head;  // absent when tied or missing
+  bool tied = false;           // the head reuses the embedding
   std::optional<std::int64_t> max_context;
   std::int64_t layers() const {
     std::int64_t n = 0;
@@ -124,9 +129,9 @@ struct Component {
 struct Tensor {
   std::string name;
   Format format = Format::unknown;
-  std::string stored_type;           // the file's own word, also for types we do not know
-  std::vector<std::int64_t> shape;   // row-major: last dimension is contiguous
-  std::optional<ByteCount> bytes;    // unknown for unknown types and bare indexes
+  std::string stored_type;          // the file's own word, also for types we do not know
+  std::vector<std::int64_t> shape;  // row-major: last dimension is contiguous
+  std::optional<ByteCount> bytes;   // unknown for unknown types and bare indexes
   std::string file;
 };
 
@@ -135,24 +140,36 @@ struct Model {
   std::string architecture;  // "LlamaForCausalLM", "deepseek2", ...
   std::string source, date;
   std::vector<Component> components;
-  Format weight_format = Format::bf16;            // of most weights
-  std::optional<Format> kv_format;                // what the checkpoint asks for, if it does
-  std::vector<Tensor> tensors;                    // of the file, when one was read
-  std::optional<ByteCount> stored_bytes;          // exact, from the file
+  Format weight_format = Format::bf16;    // of most weights
+  std::optional<Format> kv_format;        // what the checkpoint asks for, if it does
+  std::vector<Tensor> tensors;            // of the file, when one was read
+  std::optional<ByteCount> stored_bytes;  // exact, from the file
+  std::vector<Message> notes;             // what the reader left out or assumed
 };
 
 // Counts over all components, or the language model's.
 struct ParameterCount {
   std::int64_t total = 0;
-  std::int64_t active = 0;     // touched by one token: active experts only
+  std::int64_t active = 0;     // as published: experts a token is not routed to are left out
   std::int64_t embedding = 0;  // of total, the token embedding
 };
 ParameterCount count_parameters(const Model& m);
 ParameterCount count_parameters(const Stack& s);
 std::int64_t count_parameters(const Layer& l);
+std::int64_t active_parameters(const Layer& l);
+// Every Linear of a layer, with the word for its role ("q", "kv_up", "experts.down").
+struct NamedLinear {
+  const char* role;
+  const Linear* linear;
+};
+std::vector<NamedLinear> linears_of(const Layer& l);
 // Exact bytes of the weights as stored, scales included; a tied head counts once.
 ByteCount weight_bytes(const Stack& s);
 ByteCount weight_bytes(const Layer& l);
+ByteCount weight_bytes(const Linear& l);
+ByteCount weight_bytes(const Norm& n);
+// Of an embedding, whose rows are `in` entries of `out` elements each.
+ByteCount embedding_bytes(const Linear& l);
 // The first component that is a stack and a language model; every item-1 model has one.
 const Stack* language_stack(const Model& m);
 

@@ -1,0 +1,209 @@
+// Parameters and bytes of what a model is made of.
+
+#include <variant>
+
+#include "model/model.hpp"
+
+namespace trigon {
+namespace {
+
+template <class... F>
+struct Visitor : F... {
+  using F::operator()...;
+};
+template <class... F>
+Visitor(F...) -> Visitor<F...>;
+
+std::int64_t parameters(const Norm& n) { return n.width * (n.bias ? 2 : 1); }
+std::int64_t parameters(const std::optional<Norm>& n) { return n ? parameters(*n) : 0; }
+std::int64_t parameters(const std::optional<Linear>& l) { return l ? l->parameters() : 0; }
+ByteCount bytes(const std::optional<Norm>& n) { return n ? weight_bytes(*n) : ByteCount(); }
+ByteCount bytes(const std::optional<Linear>& l) { return l ? weight_bytes(*l) : ByteCount(); }
+
+// Vectors beside a quantised matrix stay in 16 bit, in GGUF and 32-bit checkpoints in 32.
+std::int64_t vector_element_bytes(Format matrix) {
+  return matrix == Format::f32 || info(matrix).gguf ? 4 : 2;
+}
+
+std::int64_t parameters(const Mlp& m) {
+  return m.up.parameters() + m.down.parameters() + parameters(m.gate);
+}
+
+std::int64_t parameters(const SubLayer& part, bool active_only) {
+  return std::visit(
+      Visitor{
+          [](const Norm& n) { return parameters(n); },
+          [](const Attention& a) {
+            return a.q.parameters() + a.k.parameters() + a.v.parameters() + a.o.parameters() +
+                   parameters(a.q_norm) + parameters(a.k_norm) + (a.sinks ? a.heads : 0);
+          },
+          [](const LatentAttention& a) {
+            return parameters(a.q_down) + parameters(a.q_norm) + a.q_up.parameters() +
+                   a.kv_down.parameters() + a.kv_up.parameters() + a.o.parameters() +
+                   parameters(a.kv_norm);
+          },
+          [](const Mlp& m) { return parameters(m); },
+          [&](const MixtureOfExperts& m) {
+            std::int64_t experts = m.up.parameters() + m.down.parameters() + parameters(m.gate);
+            if (active_only && m.experts > 0) experts = experts / m.experts * m.active;
+            return experts + m.router.parameters() + (m.router_bias ? m.experts : 0) +
+                   (m.shared ? parameters(*m.shared) : 0) + parameters(m.shared_gate);
+          },
+      },
+      part);
+}
+
+ByteCount bytes_of_mlp(const Mlp& m) {
+  return weight_bytes(m.up) + weight_bytes(m.down) + bytes(m.gate);
+}
+
+ByteCount bytes_of_part(const SubLayer& part) {
+  return std::visit(
+      Visitor{
+          [](const Norm& n) { return weight_bytes(n); },
+          [](const Attention& a) {
+            return weight_bytes(a.q) + weight_bytes(a.k) + weight_bytes(a.v) + weight_bytes(a.o) +
+                   bytes(a.q_norm) + bytes(a.k_norm) +
+                   ByteCount(a.sinks ? a.heads * vector_element_bytes(a.q.format) : 0);
+          },
+          [](const LatentAttention& a) {
+            return bytes(a.q_down) + bytes(a.q_norm) + weight_bytes(a.q_up) +
+                   weight_bytes(a.kv_down) + weight_bytes(a.kv_up) + weight_bytes(a.o) +
+                   weight_bytes(a.kv_norm);
+          },
+          [](const Mlp& m) { return bytes_of_mlp(m); },
+          [](const MixtureOfExperts& m) {
+            // The correction bias is kept in 32 bit.
+            return weight_bytes(m.up) + weight_bytes(m.down) + bytes(m.gate) +
+                   weight_bytes(m.router) + ByteCount(m.router_bias ? 4 * m.experts : 0) +
+                   (m.shared ? bytes_of_mlp(*m.shared) : ByteCount()) + bytes(m.shared_gate);
+          },
+      },
+      part);
+}
+
+std::int64_t outside_layers(const Stack& s) {
+  std::int64_t n = parameters(s.embedding) + parameters(s.positions) + parameters(s.head) +
+                   parameters(s.embedding_norm);
+  for (const Norm& norm : s.final_norms) n += parameters(norm);
+  for (const Linear& l : s.projections) n += l.parameters();
+  return n;
+}
+
+void add_mlp(std::vector<NamedLinear>& out, const Mlp& m, bool shared) {
+  if (m.gate) out.push_back({shared ? "shared.gate" : "gate", &*m.gate});
+  out.push_back({shared ? "shared.up" : "up", &m.up});
+  out.push_back({shared ? "shared.down" : "down", &m.down});
+}
+
+}  // namespace
+
+std::int64_t count_parameters(const Layer& l) {
+  std::int64_t n = 0;
+  for (const SubLayer& part : l.parts) n += parameters(part, false);
+  return n;
+}
+
+std::int64_t active_parameters(const Layer& l) {
+  std::int64_t n = 0;
+  for (const SubLayer& part : l.parts) n += parameters(part, true);
+  return n;
+}
+
+ParameterCount count_parameters(const Stack& s) {
+  ParameterCount c;
+  c.total = c.active = outside_layers(s);
+  c.embedding = parameters(s.embedding);
+  for (const LayerRun& r : s.runs) {
+    c.total += r.count * count_parameters(r.layer);
+    c.active += r.count * active_parameters(r.layer);
+  }
+  return c;
+}
+
+ParameterCount count_parameters(const Model& m) {
+  ParameterCount c;
+  for (const Component& component : m.components)
+    if (auto s = std::get_if<Stack>(&component.body)) {
+      ParameterCount one = count_parameters(*s);
+      c.total += one.total;
+      c.active += one.active;
+      c.embedding += one.embedding;
+    }
+  return c;
+}
+
+std::vector<NamedLinear> linears_of(const Layer& l) {
+  std::vector<NamedLinear> out;
+  for (const SubLayer& part : l.parts)
+    std::visit(Visitor{
+                   [](const Norm&) {},
+                   [&](const Attention& a) {
+                     out.push_back({"q", &a.q});
+                     out.push_back({"k", &a.k});
+                     if (!a.keys_are_values) out.push_back({"v", &a.v});
+                     out.push_back({"o", &a.o});
+                   },
+                   [&](const LatentAttention& a) {
+                     if (a.q_down) out.push_back({"q_down", &*a.q_down});
+                     out.push_back({"q_up", &a.q_up});
+                     out.push_back({"kv_down", &a.kv_down});
+                     out.push_back({"kv_up", &a.kv_up});
+                     out.push_back({"o", &a.o});
+                   },
+                   [&](const Mlp& m) { add_mlp(out, m, false); },
+                   [&](const MixtureOfExperts& m) {
+                     out.push_back({"router", &m.router});
+                     if (m.gate) out.push_back({"experts.gate", &*m.gate});
+                     out.push_back({"experts.up", &m.up});
+                     out.push_back({"experts.down", &m.down});
+                     if (m.shared) add_mlp(out, *m.shared, true);
+                     if (m.shared_gate) out.push_back({"shared_gate", &*m.shared_gate});
+                   },
+               },
+               part);
+  return out;
+}
+
+ByteCount weight_bytes(const Linear& l) {
+  auto one = bytes_of(l.format, l.out, l.in);
+  if (!one) broken_invariant("a weight has no size", l.in, l.out);
+  return (*one + ByteCount(l.bias ? l.out * vector_element_bytes(l.format) : 0)) * l.count;
+}
+
+ByteCount weight_bytes(const Norm& n) {
+  auto bytes = bytes_of(n.format, 1, n.width * (n.bias ? 2 : 1));
+  if (!bytes) broken_invariant("a norm has no size", n.width, 0);
+  return *bytes;
+}
+
+ByteCount embedding_bytes(const Linear& l) {
+  auto bytes = bytes_of(l.format, l.in, l.out);
+  if (!bytes) broken_invariant("an embedding has no size", l.in, l.out);
+  return *bytes;
+}
+
+ByteCount weight_bytes(const Layer& l) {
+  ByteCount total;
+  for (const SubLayer& part : l.parts) total += bytes_of_part(part);
+  return total;
+}
+
+ByteCount weight_bytes(const Stack& s) {
+  ByteCount total = bytes(s.head) + bytes(s.embedding_norm);
+  if (s.embedding) total += embedding_bytes(*s.embedding);
+  if (s.positions) total += embedding_bytes(*s.positions);
+  for (const Norm& n : s.final_norms) total += weight_bytes(n);
+  for (const Linear& l : s.projections) total += weight_bytes(l);
+  for (const LayerRun& r : s.runs) total += weight_bytes(r.layer) * r.count;
+  return total;
+}
+
+const Stack* language_stack(const Model& m) {
+  for (const Component& c : m.components)
+    if (c.role == ComponentRole::language_model)
+      if (auto s = std::get_if<Stack>(&c.body)) return s;
+  return nullptr;
+}
+
+}  // namespace trigon

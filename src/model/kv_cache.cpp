@@ -1,0 +1,74 @@
+#include "model/kv_cache.hpp"
+
+#include <variant>
+
+namespace trigon {
+namespace {
+
+CacheRun run_of(const LayerRun& r) {
+  CacheRun c;
+  c.layers = r.count;
+  for (const SubLayer& part : r.layer.parts) {
+    if (auto a = std::get_if<Attention>(&part)) {
+      if (a->shares_cache_of) continue;
+      c.kind = a->window ? CacheKind::windowed : a->chunk ? CacheKind::chunked : CacheKind::full;
+      if (a->window) c.reach = a->window;
+      if (a->chunk) c.reach = a->chunk;
+      c.kv_heads = a->kv_heads;
+      c.key_elements = a->kv_heads * a->head_dim;
+      c.value_elements = a->keys_are_values ? 0 : a->kv_heads * a->value_dim;
+    } else if (auto l = std::get_if<LatentAttention>(&part)) {
+      c.kind = CacheKind::latent;
+      c.key_elements = l->kv_lora_rank + l->rope_dim;
+    }
+  }
+  return c;
+}
+
+// Heads are stored one after another, each in whole blocks.
+double bytes_per_token_layer(const CacheRun& c, Format f) {
+  const FormatInfo& i = info(f);
+  auto padded = [&](std::int64_t elements) {
+    std::int64_t heads = c.kv_heads > 0 ? c.kv_heads : 1;
+    std::int64_t one = elements / heads;
+    if (!i.gguf || one % i.block_elements == 0)
+      return static_cast<double>(elements) * bits_per_element(f) / 8;
+    std::int64_t blocks = one / i.block_elements + 1;
+    return static_cast<double>(heads * blocks * i.block_bytes);
+  };
+  return padded(c.key_elements) + padded(c.value_elements);
+}
+
+}  // namespace
+
+std::int64_t CacheRun::elements_on_rank(std::int64_t tensor_parallel) const {
+  if (kv_heads <= 0 || tensor_parallel <= 1) return elements();
+  std::int64_t heads = (kv_heads + tensor_parallel - 1) / tensor_parallel;
+  return elements() / kv_heads * heads;
+}
+
+CacheLayout cache_layout(const Stack& s) {
+  CacheLayout layout;
+  for (const LayerRun& r : s.runs) {
+    layout.runs.push_back(run_of(r));
+    layout.windows = layout.windows || layout.runs.back().reach.has_value();
+  }
+  return layout;
+}
+
+double kv_bytes_per_token(const Stack& s, Format f) {
+  double total = 0;
+  for (const CacheRun& c : cache_layout(s).runs)
+    total += static_cast<double>(c.layers) * bytes_per_token_layer(c, f);
+  return total;
+}
+
+double kv_bytes(const Stack& s, Format f, std::int64_t tokens) {
+  double total = 0;
+  for (const CacheRun& c : cache_layout(s).runs)
+    total += static_cast<double>(c.layers) * bytes_per_token_layer(c, f) *
+             static_cast<double>(c.kept(tokens));
+  return total;
+}
+
+}  // namespace trigon
