@@ -40,7 +40,10 @@ std::int64_t parameters(const SubLayer& part, bool active_only) {
           [](const LatentAttention& a) {
             return parameters(a.q_down) + parameters(a.q_norm) + a.q_up.parameters() +
                    a.kv_down.parameters() + a.kv_up.parameters() + a.o.parameters() +
-                   parameters(a.kv_norm);
+                   parameters(a.kv_norm) +
+                   (a.indexer ? a.indexer->q.parameters() + a.indexer->k.parameters() +
+                                    a.indexer->weights.parameters() + parameters(a.indexer->k_norm)
+                              : 0);
           },
           [](const Mlp& m) { return parameters(m); },
           [&](const MixtureOfExperts& m) {
@@ -69,7 +72,11 @@ ByteCount bytes_of_part(const SubLayer& part) {
           [](const LatentAttention& a) {
             return bytes(a.q_down) + bytes(a.q_norm) + weight_bytes(a.q_up) +
                    weight_bytes(a.kv_down) + weight_bytes(a.kv_up) + weight_bytes(a.o) +
-                   weight_bytes(a.kv_norm);
+                   weight_bytes(a.kv_norm) +
+                   (a.indexer
+                        ? weight_bytes(a.indexer->q) + weight_bytes(a.indexer->k) +
+                              weight_bytes(a.indexer->weights) + weight_bytes(a.indexer->k_norm)
+                        : ByteCount());
           },
           [](const Mlp& m) { return bytes_of_mlp(m); },
           [](const MixtureOfExperts& m) {
@@ -149,6 +156,11 @@ std::vector<NamedLinear> linears_of(const Layer& l) {
                      out.push_back({"q_up", &a.q_up});
                      out.push_back({"kv_down", &a.kv_down});
                      out.push_back({"kv_up", &a.kv_up});
+                     if (a.indexer) {
+                       out.push_back({"indexer.q", &a.indexer->q});
+                       out.push_back({"indexer.k", &a.indexer->k});
+                       out.push_back({"indexer.weights", &a.indexer->weights});
+                     }
                      out.push_back({"o", &a.o});
                    },
                    [&](const Mlp& m) { add_mlp(out, m, false); },

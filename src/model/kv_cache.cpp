@@ -20,9 +20,17 @@ CacheRun run_of(const LayerRun& r) {
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
       c.kind = CacheKind::latent;
       c.key_elements = l->kv_lora_rank + l->rope_dim;
+      if (l->indexer) c.index_elements = l->indexer->head_dim;
     }
   }
   return c;
+}
+
+// FP8 keys with one fp32 scale for each 128 of them, whatever the format of the main cache
+// (DeepSeek-V3.2's published implementation).
+double index_bytes(const CacheRun& c) {
+  std::int64_t scales = (c.index_elements + 127) / 128;
+  return static_cast<double>(c.index_elements + 4 * scales);
 }
 
 // Heads are stored one after another, each in whole blocks.
@@ -36,7 +44,7 @@ double bytes_per_token_layer(const CacheRun& c, Format f) {
     std::int64_t blocks = one / i.block_elements + 1;
     return static_cast<double>(heads * blocks * i.block_bytes);
   };
-  return padded(c.key_elements) + padded(c.value_elements);
+  return padded(c.key_elements) + padded(c.value_elements) + index_bytes(c);
 }
 
 }  // namespace

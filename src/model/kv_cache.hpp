@@ -23,6 +23,7 @@ struct CacheRun {
   std::int64_t layers = 0;            // after each other, as the runs of the stack
   std::int64_t key_elements = 0;      // a token and layer, over all heads; latent: everything
   std::int64_t value_elements = 0;    // 0 where keys serve as values, and for latent
+  std::int64_t index_elements = 0;    // FP8 side cache of a sparse indexer, whole on every rank
   std::int64_t kv_heads = 0;          // heads the elements divide by; 0: cannot be divided
   std::optional<std::int64_t> reach;  // window or chunk in tokens
   std::int64_t elements() const { return key_elements + value_elements; }

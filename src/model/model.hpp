@@ -52,6 +52,14 @@ struct Attention {
   bool causal = true;
 };
 
+// Chooses the `top_k` tokens each query attends to (DeepSeek sparse attention); its keys of
+// `head_dim` are cached beside the latent vectors.
+struct SparseIndexer {
+  std::int64_t heads = 0, head_dim = 0, top_k = 0;
+  Linear q, k, weights;
+  Norm k_norm;
+};
+
 // Multi-head latent attention (DeepSeek): the cache holds kv_lora_rank + rope_dim per token.
 struct LatentAttention {
   std::int64_t heads = 0, q_lora_rank = 0, kv_lora_rank = 0;
@@ -60,6 +68,7 @@ struct LatentAttention {
   std::optional<Norm> q_norm;
   Linear q_up, kv_down, kv_up, o;
   Norm kv_norm;
+  std::optional<SparseIndexer> indexer;
 };
 
 struct Mlp {

@@ -1,0 +1,272 @@
+#include <array>
+
+#include "model/decoder_spec.hpp"
+#include "model/messages.hpp"
+
+namespace trigon {
+namespace {
+
+// Far above any published model, and low enough that sums of products stay within 64 bits.
+constexpr std::int64_t kMaxLayers = 8192, kMaxWidth = 1 << 26, kMaxHeads = 1 << 16,
+                       kMaxExperts = 1 << 16, kMaxRows = 1 << 28,
+                       kMaxTokens = std::int64_t{1} << 40;
+constexpr double kMaxParameters = 1e15;
+
+struct Range {
+  const char* name;
+  std::int64_t value, low, high;
+};
+
+std::optional<Error> out_of_range(const Range& r, const std::string& where) {
+  if (r.value >= r.low && r.value <= r.high) return std::nullopt;
+  return Error{ErrorCode::malformed,
+               message(ModelMessage::field_out_of_range, r.name, r.value, r.low, r.high), where,
+               std::nullopt};
+}
+
+std::optional<Error> check(const LayerSpec& l, const std::string& where) {
+  const bool attends = l.attention != AttentionKind::none;
+  const bool latent = l.attention == AttentionKind::latent;
+  const std::int64_t some = attends ? 1 : 0, dense = l.mlp == MlpKind::dense ? 1 : 0;
+  const std::int64_t moe = l.mlp == MlpKind::experts ? 1 : 0;
+  for (const Range& r : std::initializer_list<Range>{
+           {"heads", l.heads, some, kMaxHeads},
+           {"kv_heads", l.kv_heads, attends && !latent ? 1 : 0, kMaxHeads},
+           {"head_dim", l.head_dim, attends && !latent ? 1 : 0, kMaxWidth},
+           {"value_dim", l.value_dim, some, kMaxWidth},
+           {"kv_lora_rank", l.kv_lora_rank, latent ? 1 : 0, kMaxWidth},
+           {"q_lora_rank", l.q_lora_rank, 0, kMaxWidth},
+           {"nope_dim", l.nope_dim, 0, kMaxWidth},
+           {"rope_dim", l.rope_dim, 0, kMaxWidth},
+           {"index_heads", l.index_heads, 0, kMaxHeads},
+           {"index_head_dim", l.index_head_dim, 0, kMaxWidth},
+           {"ffn", l.ffn, dense, kMaxWidth},
+           {"experts", l.experts, moe, kMaxExperts},
+           {"active_experts", l.active, moe, moe ? l.experts : 0},
+           {"expert_ffn", l.expert_width, moe, kMaxWidth},
+           {"shared_ffn", l.shared_width, 0, kMaxWidth},
+           {"window", l.window.value_or(1), 1, kMaxTokens},
+           {"chunk", l.chunk.value_or(1), 1, kMaxTokens},
+           {"extra_norm_parameters", l.extra_norm_parameters, 0, kMaxRows}})
+    if (auto e = out_of_range(r, where)) return e;
+  if (attends && !latent && l.heads % l.kv_heads != 0)
+    return out_of_range({"kv_heads", l.kv_heads, l.heads, l.heads}, where);
+  return std::nullopt;
+}
+
+double rough_parameters(const LayerSpec& l, std::int64_t hidden) {
+  auto d = [](std::int64_t v) { return static_cast<double>(v); };
+  double h = d(hidden);
+  double n = d(l.heads) * (h + d(l.q_lora_rank)) *
+             (d(l.head_dim) + d(l.nope_dim) + d(l.rope_dim) + d(l.value_dim));
+  n += d(l.kv_heads) * h * (d(l.head_dim) + d(l.value_dim));
+  n += h * (d(l.q_lora_rank) + d(l.kv_lora_rank) + d(l.rope_dim));
+  n += d(l.kv_lora_rank) * d(l.heads) * (d(l.nope_dim) + d(l.value_dim));
+  n += d(l.index_heads + 1) * d(l.index_head_dim) * (h + d(l.q_lora_rank));
+  n += 3 * h * (d(l.ffn) + d(l.shared_width));
+  n += 3 * h * d(l.experts + 1) * d(l.expert_width) + h * d(l.experts);
+  return n + d(l.extra_norm_parameters);
+}
+
+class LayerBuilder {
+ public:
+  LayerBuilder(const DecoderSpec& spec, const LayerSpec& l) : spec_(spec), l_(l), f_(l.formats) {}
+
+  Layer build() const {
+    Layer layer;
+    layer.parallel_residual = l_.parallel_residual;
+    const bool attends = l_.attention != AttentionKind::none;
+    if (attends) {
+      if (l_.norm_before_attention) layer.parts.emplace_back(norm(spec_.hidden));
+      if (l_.attention == AttentionKind::latent)
+        layer.parts.emplace_back(latent());
+      else
+        layer.parts.emplace_back(grouped());
+      if (l_.norm_after_attention) layer.parts.emplace_back(norm(spec_.hidden));
+    }
+    if (l_.mlp != MlpKind::none) {
+      if (l_.norm_before_mlp) layer.parts.emplace_back(norm(spec_.hidden));
+      if (l_.mlp == MlpKind::dense)
+        layer.parts.emplace_back(dense(l_.ffn, l_.mlp_bias, f_.gate, f_.up, f_.down));
+      else
+        layer.parts.emplace_back(experts());
+      if (l_.norm_after_mlp) layer.parts.emplace_back(norm(spec_.hidden));
+    }
+    if (l_.extra_norm_parameters > 0)
+      layer.parts.emplace_back(Norm{l_.extra_norm_parameters, false, f_.norm});
+    return layer;
+  }
+
+ private:
+  Norm norm(std::int64_t width) const {
+    if (spec_.norm == NormKind::no_parameters) return Norm{0, false, f_.norm};
+    return Norm{width, spec_.norm == NormKind::layer_norm, f_.norm};
+  }
+  static Linear linear(std::int64_t in, std::int64_t out, Format f, Split split, bool bias = false,
+                       std::int64_t count = 1) {
+    return Linear{in, out, count, f, split, bias};
+  }
+
+  Attention grouped() const {
+    Attention a;
+    a.heads = l_.heads;
+    a.kv_heads = l_.kv_heads;
+    a.head_dim = l_.head_dim;
+    a.value_dim = l_.value_dim;
+    const std::int64_t h = spec_.hidden;
+    a.q = linear(h, l_.heads * l_.head_dim, f_.q, Split::column, l_.q_bias);
+    a.k = linear(h, l_.kv_heads * l_.head_dim, f_.k, Split::column, l_.k_bias);
+    a.v = linear(h, l_.kv_heads * l_.value_dim, f_.v, Split::column, l_.v_bias);
+    if (l_.keys_are_values) a.v = linear(0, 0, f_.v, Split::column);
+    a.o = linear(l_.heads * l_.value_dim, h, f_.o, Split::row, l_.o_bias);
+    if (l_.shares_cache_of) {
+      a.k = linear(0, 0, f_.k, Split::column);
+      a.v = linear(0, 0, f_.v, Split::column);
+    }
+    if (l_.qk_norm != QkNorm::none) {
+      const bool one = l_.qk_norm == QkNorm::shared;
+      a.q_norm = Norm{l_.head_dim * (one ? 1 : l_.heads), l_.qk_norm_bias, f_.norm};
+      if (!l_.shares_cache_of)
+        a.k_norm = Norm{l_.head_dim * (one ? 1 : l_.kv_heads), l_.qk_norm_bias, f_.norm};
+    }
+    a.window = l_.window;
+    a.chunk = l_.chunk;
+    a.sinks = l_.sinks;
+    a.keys_are_values = l_.keys_are_values;
+    a.shares_cache_of = l_.shares_cache_of;
+    return a;
+  }
+
+  LatentAttention latent() const {
+    LatentAttention a;
+    a.heads = l_.heads;
+    a.q_lora_rank = l_.q_lora_rank;
+    a.kv_lora_rank = l_.kv_lora_rank;
+    a.nope_dim = l_.nope_dim;
+    a.rope_dim = l_.rope_dim;
+    a.value_dim = l_.value_dim;
+    const std::int64_t h = spec_.hidden, query = l_.heads * (l_.nope_dim + l_.rope_dim);
+    if (l_.q_lora_rank > 0) {
+      // The latent projections are whole on every rank.
+      a.q_down = linear(h, l_.q_lora_rank, f_.q_down, Split::replicated, l_.q_bias);
+      a.q_norm = Norm{l_.q_lora_rank, false, f_.norm};
+      a.q_up = linear(l_.q_lora_rank, query, f_.q, Split::column);
+    } else {
+      a.q_up = linear(h, query, f_.q, Split::column, l_.q_bias);
+    }
+    a.kv_down = linear(h, l_.kv_lora_rank + l_.rope_dim, f_.kv_down, Split::replicated, l_.k_bias);
+    a.kv_norm = Norm{l_.kv_lora_rank, false, f_.norm};
+    a.kv_up =
+        linear(l_.kv_lora_rank, l_.heads * (l_.nope_dim + l_.value_dim), f_.kv_up, Split::column);
+    a.o = linear(l_.heads * l_.value_dim, h, f_.o, Split::row, l_.o_bias);
+    if (l_.index_heads > 0) {
+      SparseIndexer i;
+      i.heads = l_.index_heads;
+      i.head_dim = l_.index_head_dim;
+      i.top_k = l_.index_top_k;
+      i.q = linear(l_.q_lora_rank > 0 ? l_.q_lora_rank : h, i.heads * i.head_dim, f_.indexer,
+                   Split::replicated);
+      i.k = linear(h, i.head_dim, f_.indexer, Split::replicated);
+      i.weights = linear(h, i.heads, f_.norm, Split::replicated);
+      i.k_norm = Norm{i.head_dim, true, f_.norm};
+      a.indexer = i;
+    }
+    return a;
+  }
+
+  Mlp dense(std::int64_t width, bool bias, Format gate, Format up, Format down) const {
+    Mlp m;
+    m.width = width;
+    m.gated = l_.gated;
+    m.up = linear(spec_.hidden, width, up, Split::column, bias);
+    m.down = linear(width, spec_.hidden, down, Split::row, bias);
+    if (l_.gated) m.gate = linear(spec_.hidden, width, gate, Split::column, bias);
+    return m;
+  }
+
+  MixtureOfExperts experts() const {
+    MixtureOfExperts m;
+    const std::int64_t h = spec_.hidden, w = l_.expert_width;
+    m.experts = l_.experts;
+    m.active = l_.active;
+    m.width = w;
+    m.gated = l_.gated;
+    m.router = linear(h, l_.experts, f_.router, Split::replicated, l_.router_bias);
+    m.router_bias = l_.router_correction;
+    m.up = linear(h, w, f_.expert_up, Split::expert, l_.expert_bias, l_.experts);
+    m.down = linear(w, h, f_.expert_down, Split::expert, l_.expert_bias, l_.experts);
+    if (l_.gated) m.gate = linear(h, w, f_.expert_gate, Split::expert, l_.expert_bias, l_.experts);
+    if (l_.shared_width > 0)
+      m.shared = dense(l_.shared_width, l_.mlp_bias, f_.shared_gate, f_.shared_up, f_.shared_down);
+    if (l_.shared_gate) m.shared_gate = linear(h, 1, f_.norm, Split::replicated);
+    return m;
+  }
+
+  const DecoderSpec& spec_;
+  const LayerSpec& l_;
+  const LayerFormats& f_;
+};
+
+}  // namespace
+
+Result<Model> build_decoder(const DecoderSpec& spec, const std::string& where) {
+  const auto layers = static_cast<std::int64_t>(spec.layers.size());
+  for (const Range& r :
+       std::initializer_list<Range>{{"hidden", spec.hidden, 1, kMaxWidth},
+                                    {"vocabulary", spec.vocabulary, 1, kMaxRows},
+                                    {"layers", layers, 1, kMaxLayers},
+                                    {"positions", spec.positions, 0, kMaxRows},
+                                    {"embedding_width", spec.embedding_width, 0, kMaxWidth},
+                                    {"max_context", spec.max_context.value_or(1), 1, kMaxTokens}})
+    if (auto e = out_of_range(r, where)) return tl::unexpected(std::move(*e));
+  double total = 2.0 * static_cast<double>(spec.vocabulary + spec.positions) *
+                 static_cast<double>(spec.hidden + spec.embedding_width);
+  for (const LayerSpec& l : spec.layers) {
+    if (auto e = check(l, where)) return tl::unexpected(std::move(*e));
+    total += rough_parameters(l, spec.hidden);
+  }
+  if (total > kMaxParameters)
+    return fail(ErrorCode::malformed, message(ModelMessage::model_too_large, kMaxParameters),
+                where);
+
+  Stack s;
+  s.hidden = spec.hidden;
+  s.vocabulary = spec.vocabulary;
+  s.max_context = spec.max_context;
+  s.tied = spec.tied;
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    if (i > 0 && spec.layers[i] == spec.layers[i - 1]) {
+      ++s.runs.back().count;
+      continue;
+    }
+    s.runs.push_back({LayerBuilder(spec, spec.layers[i]).build(), 1});
+  }
+  const std::int64_t width = spec.embedding_width > 0 ? spec.embedding_width : spec.hidden;
+  s.embedding = Linear{spec.vocabulary, width, 1, spec.embedding_format, Split::vocabulary, false};
+  if (!spec.tied)
+    s.head = Linear{width, spec.vocabulary, 1, spec.head_format, Split::vocabulary, spec.head_bias};
+  if (width != spec.hidden) {
+    s.projections.push_back(
+        Linear{width, spec.hidden, 1, spec.embedding_format, Split::replicated, false});
+    s.projections.push_back(
+        Linear{spec.hidden, width, 1, spec.embedding_format, Split::replicated, false});
+  }
+  if (spec.positions > 0)
+    s.positions =
+        Linear{spec.positions, spec.hidden, 1, spec.embedding_format, Split::replicated, false};
+  const bool norm_bias = spec.norm == NormKind::layer_norm;
+  const std::int64_t norm_width = spec.norm == NormKind::no_parameters ? 0 : spec.hidden;
+  if (spec.embedding_norm) s.embedding_norm = Norm{norm_width, norm_bias, spec.norm_format};
+  if (spec.final_norm) s.final_norms.push_back(Norm{norm_width, norm_bias, spec.norm_format});
+
+  Model m;
+  m.id = spec.id;
+  m.architecture = spec.architecture;
+  m.weight_format = spec.weight_format;
+  m.kv_format = spec.kv_format;
+  m.notes = spec.notes;
+  m.components.push_back({"language_model", ComponentRole::language_model, std::move(s)});
+  return m;
+}
+
+}  // namespace trigon
