@@ -1,0 +1,184 @@
+#include "cost/calibration.hpp"
+
+#include <initializer_list>
+
+namespace trigon {
+namespace {
+
+constexpr const char* kClassNames[] = {"fp32", "tf32", "half", "fp8", "int8", "fp4"};
+
+std::optional<double> at(const FactSheet* s, const std::string& key) {
+  return s ? s->number(key) : std::nullopt;
+}
+
+// The first sheet that has `key`; sheets are tried nearest first.
+const FactSheet* with_key(std::initializer_list<const FactSheet*> sheets, const std::string& key) {
+  for (const FactSheet* s : sheets)
+    if (s && s->number(key)) return s;
+  return nullptr;
+}
+
+double or_zero(const FactSheet* s, const std::string& key) { return at(s, key).value_or(0); }
+
+}  // namespace
+
+const char* math_class_name(MathClass c) { return kClassNames[static_cast<std::size_t>(c)]; }
+
+Result<Calibration> Calibration::load(const FactStore& store) {
+  Calibration c;
+  for (const FactSheet* s : store.of_kind("calibration")) {
+    std::string_view id = s->id;
+    auto put = [&](std::string_view prefix, auto& into) {
+      if (id.substr(0, prefix.size()) == prefix)
+        into.emplace(std::string(id.substr(prefix.size())), s);
+    };
+    put("operators/", c.operators_);
+    put("link/", c.links_);
+    put("engine/", c.engines_);
+  }
+  return c;
+}
+
+Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const {
+  auto sheet = [&](const std::string& id) {
+    auto it = operators_.find(id);
+    return it == operators_.end() ? nullptr : it->second;
+  };
+  const FactSheet* family = sheet(a.family);
+  const FactSheet* vendor = sheet(a.vendor);
+  const FactSheet* any = sheet("any");
+  if (!any)
+    return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, a.name),
+                "calibration/operators/any");
+  double up[kErrorGroups];
+  for (std::size_t g = 0; g < kErrorGroups; ++g) up[g] = shift_[g];
+  auto moved_by = [&](double value, double error, ErrorGroup g) {
+    double s = up[static_cast<std::size_t>(g)];
+    return s >= 0 ? value * (1 + s * error) : value / (1 - s * error);
+  };
+  OperatorCoefficients out;
+  out.sheet = (family ? family : vendor ? vendor : any)->id;
+  out.basis = family && family->number("half.ceiling") ? Basis::calibrated : Basis::analytic;
+  for (std::size_t i = 0; i < kMathClasses; ++i) {
+    std::string c = kClassNames[i];
+    const FactSheet* s = with_key({family, vendor, any}, c + ".ceiling");
+    // A class never measured anywhere takes the 16-bit coefficients, with their error doubled.
+    double widen = 1;
+    if (!s) {
+      c = "half";
+      widen = 2;
+      s = with_key({family, vendor, any}, "half.ceiling");
+    }
+    if (!s) return tl::unexpected(any->missing("half.ceiling"));
+    MatrixCoefficients& m = out.matrix[i];
+    m.error = or_zero(s, c + ".error") * widen;
+    m.ceiling = moved_by(or_zero(s, c + ".ceiling"), m.error, ErrorGroup::matrix);
+    m.k_half = or_zero(s, c + ".k_half");
+    m.wave_exponent = or_zero(s, c + ".wave_exponent");
+    m.sharpness = at(s, c + ".sharpness").value_or(3);
+  }
+  if (const FactSheet* s = with_key({family, vendor, any}, "grouped.factor")) {
+    out.grouped_error = or_zero(s, "grouped.error");
+    out.grouped_factor =
+        moved_by(or_zero(s, "grouped.factor"), out.grouped_error, ErrorGroup::matrix);
+  }
+  const FactSheet* stream = with_key({family, vendor, any}, "stream.ceiling");
+  if (!stream) return tl::unexpected(any->missing("stream.ceiling"));
+  out.stream.error = or_zero(stream, "stream.error");
+  out.stream.ceiling =
+      moved_by(or_zero(stream, "stream.ceiling"), out.stream.error, ErrorGroup::stream);
+  out.stream.half_bytes = or_zero(stream, "stream.half_bytes");
+  const FactSheet* prefill = with_key({family, vendor, any}, "attention.prefill_ceiling");
+  const FactSheet* decode = with_key({family, vendor, any}, "attention.decode_ceiling");
+  if (!prefill || !decode) return tl::unexpected(any->missing("attention.prefill_ceiling"));
+  AttentionCoefficients& t = out.attention;
+  t.error = or_zero(prefill, "attention.error");
+  t.prefill_ceiling =
+      moved_by(or_zero(prefill, "attention.prefill_ceiling"), t.error, ErrorGroup::attention);
+  t.keys_half = or_zero(prefill, "attention.keys_half");
+  t.decode_ceiling =
+      moved_by(or_zero(decode, "attention.decode_ceiling"), t.error, ErrorGroup::attention);
+  t.half_bytes = or_zero(decode, "attention.half_bytes");
+  if (const FactSheet* s = with_key({family, vendor, any}, "launch.seconds")) {
+    out.launch_error = or_zero(s, "launch.error");
+    out.launch_seconds =
+        moved_by(or_zero(s, "launch.seconds"), -out.launch_error, ErrorGroup::host);
+  }
+  return out;
+}
+
+Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nodes) const {
+  auto it = links_.find(id);
+  bool own = it != links_.end();
+  if (!own) it = links_.find(between_nodes ? "any-between-nodes" : "any-inside-node");
+  if (it == links_.end())
+    return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, id),
+                "calibration/link/any");
+  const FactSheet* s = it->second;
+  LinkCoefficients c;
+  c.error = or_zero(s, "error");
+  double sigma = shift_[static_cast<std::size_t>(ErrorGroup::link)];
+  double faster = sigma >= 0 ? 1 + sigma * c.error : 1 / (1 - sigma * c.error);
+  c.ceiling = or_zero(s, "ceiling") * faster;
+  c.half_bytes = or_zero(s, "half_bytes");
+  c.latency_seconds = or_zero(s, "latency_seconds") / faster;
+  c.small_latency_seconds = or_zero(s, "small_latency_seconds") / faster;
+  c.basis = own ? Basis::calibrated : Basis::analytic;
+  c.sheet = s->id;
+  return c;
+}
+
+Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Accelerator& a,
+                                               bool training,
+                                               std::string_view weight_class) const {
+  std::string e(engine);
+  auto sheet = [&](const std::string& id) {
+    auto it = engines_.find(id);
+    return it == engines_.end() ? nullptr : it->second;
+  };
+  const FactSheet* own_family = sheet(e + "/" + a.family);
+  const FactSheet* own_vendor = sheet(e + "/" + a.vendor);
+  const FactSheet* own = sheet(e);
+  const FactSheet* any = sheet(training ? "any-train" : "any-serve");
+  // Within one sheet the block of the weight class wins over the block "all".
+  auto find = [&](const char* name) -> std::pair<const FactSheet*, std::string> {
+    for (const FactSheet* s : {own_family, own_vendor, own, any}) {
+      if (!s) continue;
+      for (const std::string& block : {std::string(weight_class), std::string("all")}) {
+        std::string key = block + "." + name;
+        if (s->number(key)) return {s, key};
+      }
+    }
+    return {nullptr, {}};
+  };
+  auto get = [&](const char* name, double otherwise) {
+    auto [s, key] = find(name);
+    return s ? *s->number(key) : otherwise;
+  };
+  EngineCoefficients c;
+  auto first = find("compute_factor");
+  if (!first.first)
+    return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, engine),
+                "calibration/engine/" + e);
+  c.error = get("error", 0);
+  double sigma = shift_[static_cast<std::size_t>(ErrorGroup::host)];
+  double faster = sigma >= 0 ? 1 + sigma * c.error : 1 / (1 - sigma * c.error);
+  c.compute_factor = get("compute_factor", 1) * faster;
+  c.stream_factor = get("stream_factor", 1) * faster;
+  c.step_overhead_seconds = get("step_overhead_seconds", 0) / faster;
+  c.request_overhead_seconds = get("request_overhead_seconds", 0) / faster;
+  c.layer_overhead_seconds = get("layer_overhead_seconds", 0) / faster;
+  c.overlap = get("overlap", 0);
+  c.sheet = first.first->id;
+  c.basis = first.first == own_family || first.first == own_vendor ? Basis::calibrated
+                                                                   : Basis::analytic;
+  return c;
+}
+
+Calibration Calibration::moved(ErrorGroup group, double sigmas) const {
+  Calibration c = *this;
+  c.shift_[static_cast<std::size_t>(group)] = sigmas;
+  return c;
+}
+
+}  // namespace trigon

@@ -1,0 +1,111 @@
+#pragma once
+// Coefficients of the operator and engine models, fitted on measurements by `trigon calibrate`
+// and read as data (sheets of kind "calibration" under data/calibration/). Allowed keys: device
+// family, vendor, engine, operator kind, number class. Never a source or a row.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/estimate.hpp"
+#include "base/facts.hpp"
+#include "cost/messages.hpp"
+#include "hardware/accelerator.hpp"
+
+namespace trigon {
+
+// Number classes that share matrix kernels.
+enum class MathClass : std::uint8_t { fp32, tf32, half, fp8, int8, fp4, count_ };
+constexpr std::size_t kMathClasses = static_cast<std::size_t>(MathClass::count_);
+const char* math_class_name(MathClass c);  // "half", as in the sheets
+
+// Coefficients whose errors move together; ranges add linearly inside a group and in quadrature
+// across groups.
+enum class ErrorGroup : std::uint8_t { matrix, stream, attention, link, host, memory, count_ };
+constexpr std::size_t kErrorGroups = static_cast<std::size_t>(ErrorGroup::count_);
+
+// GEMM: time = launch + (t_compute^s + t_memory^s)^(1/s) with
+//   t_compute = 2 m n k / (peak * ceiling * wave^w * k / (k + k_half)),  m, n rounded up to tiles,
+//   wave = tiles / (ceil(tiles / SMs) * SMs),
+//   t_memory  = bytes / (bandwidth * stream.ceiling).
+struct MatrixCoefficients {
+  double ceiling = 0;        // share of the dense peak
+  double k_half = 0;         // reduction length at which half of the ceiling is reached
+  double wave_exponent = 0;  // 1: whole waves are paid, 0: none (split-k, stream-k)
+  double sharpness = 3;      // of the roofline's corner
+  double error = 0;          // relative, one standard deviation
+};
+
+struct StreamCoefficients {
+  double ceiling = 0;     // share of the memory bandwidth
+  double half_bytes = 0;  // size at which half of it is reached
+  double error = 0;
+};
+
+struct AttentionCoefficients {
+  double prefill_ceiling = 0;  // share of the matrix peak
+  double keys_half = 0;        // keys at which half of that is reached
+  double decode_ceiling = 0;   // share of the memory bandwidth
+  double half_bytes = 0;
+  double error = 0;
+};
+
+struct OperatorCoefficients {
+  std::array<MatrixCoefficients, kMathClasses> matrix{};
+  double grouped_factor = 1;  // grouped (expert) matrices reach this share of a plain matrix
+  double grouped_error = 0;
+  StreamCoefficients stream;
+  AttentionCoefficients attention;
+  double launch_seconds = 0;  // per operator inside a captured graph
+  double launch_error = 0;
+  Basis basis = Basis::analytic;  // calibrated on this family, or borrowed
+  std::string sheet;              // calibration/<id> it came from
+};
+
+// A link as collectives see it: time = steps(n) * latency + wire bytes / (one_way * ceiling *
+// payload / (payload + half_bytes)).
+struct LinkCoefficients {
+  double ceiling = 0, half_bytes = 0, latency_seconds = 0, error = 0;
+  double small_latency_seconds = 0;  // one-shot all-reduce of small payloads, per call
+  Basis basis = Basis::analytic;
+  std::string sheet;
+};
+
+// What an engine adds to the operators: its kernels against those the operator tables timed, and
+// its host.
+struct EngineCoefficients {
+  double compute_factor = 1;    // multiplies matrix ceilings
+  double stream_factor = 1;     // multiplies bandwidth ceilings
+  double step_overhead_seconds = 0;   // scheduler, sampling, input preparation of one step
+  double request_overhead_seconds = 0;  // once a request: API, tokenizing
+  double layer_overhead_seconds = 0;  // eager launches that the device waits for, per layer
+  double overlap = 0;                 // training: share of gradient reduction hidden
+  double error = 0;                   // relative, of end-to-end times
+  Basis basis = Basis::analytic;
+  std::string sheet;
+};
+
+class Calibration {
+ public:
+  static Result<Calibration> load(const FactStore& store);
+
+  // Falls back family -> vendor -> any. Errors when even "any" is absent.
+  Result<OperatorCoefficients> operators(const Accelerator& a) const;
+  // `link_id` -> link type -> "any" of its reach (inside a node, between nodes).
+  Result<LinkCoefficients> link(std::string_view id, bool between_nodes) const;
+  // engine x family -> engine x vendor -> engine -> kind of engine ("serve", "train").
+  Result<EngineCoefficients> engine(std::string_view engine, const Accelerator& a, bool training,
+                                    std::string_view weight_class) const;
+
+  // The same coefficients with one group moved by `sigmas` of its error; for ranges.
+  Calibration moved(ErrorGroup group, double sigmas) const;
+
+ private:
+  std::map<std::string, const FactSheet*, std::less<>> operators_, links_, engines_;
+  std::array<double, kErrorGroups> shift_{};
+};
+
+}  // namespace trigon

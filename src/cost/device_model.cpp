@@ -1,0 +1,109 @@
+#include "cost/device_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+namespace trigon {
+namespace {
+
+MathUnit best(const Accelerator& a, std::initializer_list<MathMode> modes) {
+  MathUnit u;
+  for (MathMode m : modes)
+    if (auto p = a.peak_of(m); p && p->in_base() > u.peak) u = {p->in_base(), m};
+  return u;
+}
+
+MathUnit first(const Accelerator& a, std::initializer_list<MathMode> modes) {
+  for (MathMode m : modes)
+    if (auto p = a.peak_of(m); p && p->in_base() > 0) return {p->in_base(), m};
+  return {};
+}
+
+}  // namespace
+
+Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
+                                      std::string_view engine, bool training,
+                                      std::string_view weight_class) {
+  const Accelerator& a = *cluster.accelerator;
+  DeviceModel d;
+  d.accelerator = &a;
+  auto& u = d.unit;
+  auto set = [&](MathClass c, MathUnit unit) { u[static_cast<std::size_t>(c)] = unit; };
+  using M = MathMode;
+  set(MathClass::fp32, best(a, {M::fp32_vector, M::fp32_matrix}));
+  set(MathClass::tf32, first(a, {M::tf32_matrix}));
+  // Matrix units win over vector units; without either, 16-bit values are computed in fp32.
+  MathUnit half = first(a, {M::bf16_matrix, M::fp16_matrix_fp32_accumulate,
+                            M::fp16_matrix_fp16_accumulate});
+  // GeForce halves fp32 accumulation for fp16; bf16 there runs at that same rate.
+  if (auto p = a.peak_of(M::fp16_matrix_fp32_accumulate); p && half.peak < p->in_base())
+    half = {p->in_base(), M::fp16_matrix_fp32_accumulate};
+  if (half.peak == 0) half = best(a, {M::fp16_vector, M::fp32_vector, M::fp32_matrix});
+  set(MathClass::half, half);
+  set(MathClass::fp8, first(a, {M::fp8_matrix}));
+  set(MathClass::int8, first(a, {M::int8_matrix}));
+  set(MathClass::fp4, first(a, {M::fp4_matrix}));
+  if (half.peak == 0)
+    return fail(ErrorCode::missing_fact, message(CostMessage::no_matrix_peak, a.name, "16 bit"),
+                "accelerator/" + a.id + "#peak");
+  d.vector_peak = std::max(u[0].peak, 1.0);
+  if (u[0].peak == 0) d.vector_peak = half.peak;
+  d.bandwidth = a.memory_bandwidth.in_base();
+  d.l2_bytes = a.l2 ? a.l2->in_base() : 0;
+  d.sm_count = a.sm_count.value_or(0);
+  auto ops = calibration.operators(a);
+  if (!ops) return tl::unexpected(ops.error());
+  d.operators = *ops;
+  auto eng = calibration.engine(engine, a, training, weight_class);
+  if (!eng) return tl::unexpected(eng.error());
+  d.engine = *eng;
+  d.per_node = cluster.per_node;
+  d.intra.one_way = cluster.intra.one_way.in_base();
+  d.intra.topology = cluster.intra.topology;
+  auto near = calibration.link(cluster.intra.id, false);
+  if (!near) return tl::unexpected(near.error());
+  d.intra.c = *near;
+  if (cluster.inter) {
+    auto far = calibration.link(cluster.inter->id, true);
+    if (!far) return tl::unexpected(far.error());
+    d.inter = DeviceModel::Wire{cluster.inter->one_way.in_base(), cluster.inter->topology, *far};
+  }
+  if (cluster.card.power_limit && a.board_power &&
+      cluster.card.power_limit->in_base() < a.board_power->in_base()) {
+    // Dynamic power goes with about the cube of the clock, so the clock with its cube root.
+    double share = cluster.card.power_limit->over(*a.board_power);
+    d.power_scale = std::min(1.0, std::cbrt(share));
+  }
+  return d;
+}
+
+MathClass math_class(const DeviceModel& d, Format weights, Format activations) {
+  auto has = [&](MathClass c) { return d.unit[static_cast<std::size_t>(c)].peak > 0; };
+  switch (weights) {
+    case Format::f32:
+    case Format::f64:
+      return activations == Format::f32 || activations == Format::f64 ? MathClass::fp32
+                                                                      : MathClass::half;
+    case Format::f8_e4m3:
+    case Format::f8_e5m2:
+    case Format::fp8_tensor:
+    case Format::fp8_block:
+    case Format::mxfp8:
+      return has(MathClass::fp8) ? MathClass::fp8 : MathClass::half;
+    case Format::nvfp4:
+    case Format::mxfp4:
+      return has(MathClass::fp4) ? MathClass::fp4 : MathClass::half;
+    case Format::int8:
+    case Format::i8:
+      return has(MathClass::int8) ? MathClass::int8 : MathClass::half;
+    default:
+      break;
+  }
+  if (activations == Format::f32 && !info(weights).weight_only && weights != Format::bf16 &&
+      weights != Format::f16)
+    return MathClass::fp32;
+  return MathClass::half;
+}
+
+}  // namespace trigon

@@ -1,0 +1,64 @@
+#pragma once
+// One accelerator with its coefficients resolved: what operator and collective times are
+// computed from. Plain numbers only.
+
+#include "cost/calibration.hpp"
+#include "hardware/cluster.hpp"
+#include "lower/operators.hpp"
+
+namespace trigon {
+
+struct MathUnit {
+  double peak = 0;  // FLOP/s, dense; 0: the device cannot
+  MathMode mode = MathMode::fp32_vector;
+};
+
+struct DeviceModel {
+  const Accelerator* accelerator = nullptr;
+  std::array<MathUnit, kMathClasses> unit{};  // best unit per class
+  double vector_peak = 0;                     // FLOP/s of elementwise arithmetic
+  double bandwidth = 0;                       // B/s
+  double l2_bytes = 0;
+  double sm_count = 0;  // 0: unknown, no wave effect
+  OperatorCoefficients operators;
+  EngineCoefficients engine;
+  double power_scale = 1;  // clock kept under a power limit
+
+  struct Wire {
+    double one_way = 0;  // B/s per rank
+    PeerTopology topology = PeerTopology::none;
+    LinkCoefficients c;
+  };
+  Wire intra;
+  std::optional<Wire> inter;
+  int per_node = 1;
+};
+
+Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
+                                      std::string_view engine, bool training,
+                                      std::string_view weight_class);
+
+// The class a product of these formats runs in on this device: FP8 weights on a device without
+// FP8 units fall back to 16 bit, weight-only formats always do.
+MathClass math_class(const DeviceModel& d, Format weights, Format activations);
+
+enum class Bound : std::uint8_t { compute, bandwidth, link, latency };
+
+struct OperatorTime {
+  double seconds = 0;
+  Bound bound = Bound::compute;
+  double compute_seconds = 0, memory_seconds = 0;  // the two roofs
+};
+
+// Time of one operator on one rank. Valid for any positive dimensions.
+OperatorTime operator_time(const DeviceModel& d, const Operator& op);
+// Sum over a list: the time of one pass over those operators, launches included.
+double list_seconds(const DeviceModel& d, const OperatorList& ops);
+
+// Collectives. `payload` is the full buffer (nccl-tests' convention). `ranks` consecutive ranks
+// with `stride` between them: stride 1 fills nodes first.
+enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send };
+double collective_seconds(const DeviceModel& d, Collective c, double payload, int ranks,
+                          int stride = 1);
+
+}  // namespace trigon

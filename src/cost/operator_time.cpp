@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cost/device_model.hpp"
+
+namespace trigon {
+namespace {
+
+// Tiles that output is cut into. Finer than the largest kernels' tiles: libraries pick among
+// several, so what is seen on average is quantisation at this grain.
+constexpr double kTile = 64;
+
+double round_up(double v, double to) { return std::ceil(v / to) * to; }
+
+double corner(double a, double b, double sharpness) {
+  if (a <= 0) return b;
+  if (b <= 0) return a;
+  double hi = std::max(a, b), lo = std::min(a, b);
+  return hi * std::pow(1 + std::pow(lo / hi, sharpness), 1 / sharpness);
+}
+
+OperatorTime combine(double compute, double memory, double launch, double sharpness) {
+  OperatorTime t;
+  t.compute_seconds = compute;
+  t.memory_seconds = memory;
+  double body = corner(compute, memory, sharpness);
+  t.seconds = body + launch;
+  t.bound = launch > body ? Bound::latency : compute > memory ? Bound::compute : Bound::bandwidth;
+  return t;
+}
+
+double stream_seconds(const DeviceModel& d, double bytes) {
+  const StreamCoefficients& s = d.operators.stream;
+  if (bytes <= 0) return 0;
+  return (bytes + s.half_bytes) / (d.bandwidth * s.ceiling * d.engine.stream_factor);
+}
+
+OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
+  MathClass cls = math_class(d, op.weights, op.activations);
+  const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];
+  double peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
+  double groups = op.kind == OperatorKind::grouped_gemm ? op.groups : 1;
+  double rows_a_group = op.m / groups;
+  double m = groups * round_up(rows_a_group, rows_a_group < kTile ? 16 : kTile);
+  double n = round_up(op.n, kTile);
+  double wave = 1;
+  if (d.sm_count > 0) {
+    double tiles = groups * std::ceil(rows_a_group / kTile) * (n / kTile);
+    double waves = tiles / d.sm_count;
+    wave = std::pow(waves / std::ceil(waves), c.wave_exponent);
+  }
+  double rate = peak * c.ceiling * d.engine.compute_factor * wave * op.k / (op.k + c.k_half);
+  if (op.kind == OperatorKind::grouped_gemm) rate *= d.operators.grouped_factor;
+  double compute = 2 * m * n * op.k / rate;
+  double memory = stream_seconds(d, op.weight_bytes + op.data_bytes);
+  return combine(compute, memory, d.operators.launch_seconds, c.sharpness);
+}
+
+OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
+  const AttentionCoefficients& a = d.operators.attention;
+  MathClass cls = math_class(d, op.activations, op.activations);
+  double peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
+  double keys = std::max(op.key_tokens, 1.0);
+  // A query tile is at least 16 rows of the matrix unit: grouped heads share one.
+  double rows = op.query_tokens * op.group_size;
+  double padding = rows < 16 ? 16 / rows : 1;
+  double compute = op.flops * padding * (keys + a.keys_half) /
+                   (keys * peak * a.prefill_ceiling * d.engine.compute_factor);
+  double memory = (op.data_bytes + a.half_bytes) /
+                  (d.bandwidth * a.decode_ceiling * d.engine.stream_factor);
+  return combine(compute, memory, d.operators.launch_seconds, 3);
+}
+
+}  // namespace
+
+OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
+  switch (op.kind) {
+    case OperatorKind::gemm:
+    case OperatorKind::grouped_gemm:
+      return matrix_time(d, op);
+    case OperatorKind::attention:
+      return attention_time(d, op);
+    case OperatorKind::elementwise:
+    case OperatorKind::gather:
+      return combine(op.flops / std::max(d.vector_peak, 1.0), stream_seconds(d, op.data_bytes),
+                     d.operators.launch_seconds, 3);
+    default:
+      break;
+  }
+  OperatorTime t;
+  Collective c = op.kind == OperatorKind::all_reduce       ? Collective::all_reduce
+                 : op.kind == OperatorKind::all_gather     ? Collective::all_gather
+                 : op.kind == OperatorKind::reduce_scatter ? Collective::reduce_scatter
+                 : op.kind == OperatorKind::all_to_all     ? Collective::all_to_all
+                                                           : Collective::send;
+  t.seconds = collective_seconds(d, c, op.payload_bytes, op.ranks);
+  t.bound = Bound::link;
+  return t;
+}
+
+double list_seconds(const DeviceModel& d, const OperatorList& ops) {
+  double t = 0;
+  for (const Operator& op : ops) t += operator_time(d, op).seconds;
+  return t;
+}
+
+}  // namespace trigon

@@ -1,0 +1,287 @@
+#include "lower/lower.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trigon {
+namespace {
+
+double element_bytes(Format f) { return bits_per_element(f) / 8; }
+
+bool is_sixteen_or_wider(Format f) {
+  return f == Format::bf16 || f == Format::f16 || f == Format::f32;
+}
+
+struct LayerWriter {
+  const Stack& stack;
+  const Pass& pass;
+  OperatorList& out;
+
+  double tokens() const { return pass.sequences * pass.new_tokens / pass.context; }
+  double act() const { return element_bytes(pass.activations); }
+  double tensor() const { return pass.tensor; }
+
+  // A projection of all tokens. `divisor` ranks share its `n` (column) or `k` (row) dimension.
+  void linear(const char* name, const Linear& l, double column_ranks, double row_ranks,
+              double rows) {
+    Operator op;
+    op.kind = OperatorKind::gemm;
+    op.name = name;
+    op.m = rows;
+    op.n = static_cast<double>(l.out) / column_ranks;
+    op.k = static_cast<double>(l.in) / row_ranks;
+    op.weights = l.format;
+    if (pass.replace_weights && is_sixteen_or_wider(l.format)) op.weights = *pass.replace_weights;
+    op.activations = pass.activations;
+    op.flops = 2 * op.m * op.n * op.k;
+    op.weight_bytes = op.n * op.k * element_bytes(op.weights);
+    op.data_bytes = rows * (op.n + op.k) * act();
+    out.push_back(op);
+  }
+
+  // `values` elements of the hidden size class, read `reads` and written `writes` times.
+  void elementwise(const char* name, double values, double reads, double writes) {
+    Operator op;
+    op.kind = OperatorKind::elementwise;
+    op.name = name;
+    op.m = values;
+    op.activations = pass.activations;
+    op.data_bytes = values * act() * (reads + writes);
+    op.flops = values * 4;
+    out.push_back(op);
+  }
+
+  // Sums the row-parallel outputs over the tensor group.
+  void reduce_hidden(const char* name) {
+    if (pass.tensor <= 1) return;
+    Operator op;
+    op.name = name;
+    op.payload_bytes = tokens() * static_cast<double>(stack.hidden) * act();
+    op.ranks = pass.tensor;
+    if (pass.sequence_parallel) {
+      op.kind = OperatorKind::reduce_scatter;
+      out.push_back(op);
+      op.kind = OperatorKind::all_gather;
+      out.push_back(op);
+    } else {
+      op.kind = OperatorKind::all_reduce;
+      out.push_back(op);
+    }
+  }
+
+  void norm(const Norm& n, const char* name) {
+    // Fused with the residual addition: reads x and residual, writes both.
+    double ranks = pass.sequence_parallel ? tensor() : 1;
+    double passes = pass.fused_elementwise ? 1 : 2.5;
+    elementwise(name, tokens() * static_cast<double>(n.width) / ranks, 2 * passes, 2 * passes);
+  }
+
+  void attention(const Attention& a) {
+    double t = tensor();
+    double kv_ranks = std::min<double>(t, static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)));
+    double rows = tokens();
+    linear("attention.q", a.q, t, 1, rows);
+    if (!a.shares_cache_of) {
+      linear("attention.k", a.k, kv_ranks, 1, rows);
+      if (!a.keys_are_values) linear("attention.v", a.v, kv_ranks, 1, rows);
+    }
+    double heads = static_cast<double>(a.heads) / t;
+    double kv_heads = static_cast<double>(a.kv_heads) / kv_ranks;
+    double qk = static_cast<double>(a.head_dim), v = static_cast<double>(a.value_dim);
+    // Rotation, per-head norms and the cache write touch q and k once.
+    elementwise("attention.rotate", rows * (heads + kv_heads) * qk,
+                pass.fused_elementwise ? 1 : 3, pass.fused_elementwise ? 1 : 3);
+    scores("attention.scores", heads, kv_heads, qk, v, mean_keys(a, pass),
+           static_cast<double>(a.heads) / static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)),
+           kv_heads * (qk + v));
+    linear("attention.o", a.o, 1, t, rows);
+    reduce_hidden("attention.reduce");
+  }
+
+  // `cache_width`: elements of the cache per token on this rank.
+  void scores(const char* name, double heads, double kv_heads, double qk, double v, double keys,
+              double group, double cache_width) {
+    Operator op;
+    op.kind = OperatorKind::attention;
+    op.name = name;
+    op.sequences = pass.sequences;
+    op.query_tokens = pass.new_tokens / pass.context;
+    op.key_tokens = keys;
+    op.group_size = group;
+    op.m = heads;
+    op.n = kv_heads;
+    op.k = qk;
+    op.activations = pass.activations;
+    op.weights = pass.kv;
+    op.flops = 2 * tokens() * keys * heads * (qk + v);
+    double context = pass.cached_tokens + pass.new_tokens;
+    double reachable = std::min(context, keys + pass.new_tokens);
+    op.data_bytes = pass.sequences * reachable * cache_width * element_bytes(pass.kv) +
+                    tokens() * heads * (qk + v) * act();
+    out.push_back(op);
+  }
+
+  void latent(const LatentAttention& a) {
+    double t = tensor(), rows = tokens();
+    double heads = static_cast<double>(a.heads) / t;
+    if (a.q_down) linear("attention.q_down", *a.q_down, 1, 1, rows);
+    linear("attention.q_up", a.q_up, t, 1, rows);
+    linear("attention.kv_down", a.kv_down, 1, 1, rows);
+    elementwise("attention.rotate", rows * (heads + 1) * static_cast<double>(a.rope_dim), 1, 1);
+    double rank = static_cast<double>(a.kv_lora_rank), rope = static_cast<double>(a.rope_dim);
+    double nope = static_cast<double>(a.nope_dim), value = static_cast<double>(a.value_dim);
+    bool decode = pass.new_tokens < 2 && pass.cached_tokens > 0;
+    double keys = decode ? pass.cached_tokens + 1 : pass.cached_tokens + (pass.new_tokens + 1) / 2;
+    if (decode && pass.absorbed_latent) {
+      // kv_up is applied to queries and outputs instead of to every cached token, and all heads
+      // share the one latent: 2 x heads operations a byte.
+      Linear absorb = a.kv_up;
+      linear("attention.kv_absorb", absorb, t, 1, rows);
+      scores("attention.scores", heads, 1, rank + rope, rank, keys, static_cast<double>(a.heads),
+             rank + rope);
+    } else {
+      double expanded = decode ? pass.sequences * keys : rows;
+      linear("attention.kv_up", a.kv_up, t, 1, expanded);
+      scores("attention.scores", heads, heads, nope + rope, value, keys, 1,
+             heads * (nope + rope + value));
+    }
+    linear("attention.o", a.o, 1, t, rows);
+    reduce_hidden("attention.reduce");
+  }
+
+  void mlp(const Mlp& m, const char* reduce) {
+    double t = tensor(), rows = tokens();
+    linear("mlp.up", m.up, t, 1, rows);
+    if (m.gate) linear("mlp.gate", *m.gate, t, 1, rows);
+    elementwise("mlp.activation", rows * static_cast<double>(m.width) / t,
+                (m.gated ? 2 : 1) * (pass.fused_elementwise ? 1 : 2),
+                pass.fused_elementwise ? 1 : 2);
+    linear("mlp.down", m.down, 1, t, rows);
+    if (reduce) reduce_hidden(reduce);
+  }
+
+  void expert_linear(const char* name, const Linear& l, double rows, double groups, double split,
+                     bool column) {
+    Operator op;
+    op.kind = OperatorKind::grouped_gemm;
+    op.name = name;
+    op.m = rows;
+    op.n = static_cast<double>(l.out) / (column ? split : 1);
+    op.k = static_cast<double>(l.in) / (column ? 1 : split);
+    op.groups = std::max(groups, 1.0);
+    op.weights = l.format;
+    if (pass.replace_weights && is_sixteen_or_wider(l.format)) op.weights = *pass.replace_weights;
+    op.activations = pass.activations;
+    op.flops = 2 * rows * op.n * op.k;
+    op.weight_bytes = groups * op.n * op.k * element_bytes(op.weights);
+    op.data_bytes = rows * (op.n + op.k) * act();
+    out.push_back(op);
+  }
+
+  void experts(const MixtureOfExperts& m) {
+    double rows = tokens(), t = tensor();
+    linear("moe.router", m.router, 1, 1, rows);
+    double e = static_cast<double>(m.experts), active = static_cast<double>(m.active);
+    // Serving shares the tensor group between experts (ep) and slices of each expert (t / ep);
+    // every rank sees all tokens. Training exchanges tokens over the expert group instead.
+    double ep = std::max(1, pass.expert);
+    double slice = pass.expert_inside_tensor ? t / ep : t;
+    double seen = pass.expert_inside_tensor ? rows : rows * ep;
+    double hit = experts_hit(e, active, seen) / ep;
+    double pairs = pass.expert_inside_tensor ? rows * active / ep : rows * active;
+    if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.dispatch", rows * active);
+    expert_linear("moe.up", m.up, pairs, hit, slice, true);
+    if (m.gate) expert_linear("moe.gate", *m.gate, pairs, hit, slice, true);
+    elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1, 1);
+    expert_linear("moe.down", m.down, pairs, hit, slice, false);
+    // Permutation to expert order and the weighted sum back.
+    elementwise("moe.permute", rows * active * static_cast<double>(stack.hidden) / ep, 2, 2);
+    if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.combine", rows * active);
+    if (m.shared) {
+      mlp(*m.shared, nullptr);
+      if (m.shared_gate) linear("moe.shared_gate", *m.shared_gate, 1, 1, rows);
+    }
+    reduce_hidden("moe.reduce");
+  }
+
+  void dispatch(const char* name, double pairs) {
+    Operator op;
+    op.kind = OperatorKind::all_to_all;
+    op.name = name;
+    op.payload_bytes = pairs * static_cast<double>(stack.hidden) * act();
+    op.ranks = pass.expert;
+    op.across_experts = true;
+    out.push_back(op);
+  }
+};
+
+}  // namespace
+
+double experts_hit(double experts, double active, double tokens) {
+  if (experts <= 0) return 0;
+  return experts * (1 - std::pow(1 - std::min(1.0, active / experts), tokens));
+}
+
+double mean_keys(const Attention& a, const Pass& pass) {
+  double cached = pass.cached_tokens, fresh = pass.new_tokens;
+  // Query i of the pass (1..fresh) sees cached + i keys when causal.
+  double keys = a.causal ? cached + (fresh + 1) / 2 : cached + fresh;
+  if (a.window) {
+    double w = static_cast<double>(*a.window);
+    if (cached >= w) {
+      keys = w;
+    } else if (cached + fresh > w) {
+      // Ramp up to the window, then flat.
+      double ramp = w - cached;
+      keys = (ramp * (cached + (ramp + 1) / 2) + (fresh - ramp) * w) / fresh;
+    }
+  }
+  if (a.chunk) keys = std::min(keys, (static_cast<double>(*a.chunk) + 1) / 2);
+  return keys;
+}
+
+void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, OperatorList& out) {
+  LayerWriter w{stack, pass, out};
+  for (const SubLayer& part : layer.parts) {
+    if (auto n = std::get_if<Norm>(&part)) w.norm(*n, "norm");
+    if (auto a = std::get_if<Attention>(&part)) w.attention(*a);
+    if (auto a = std::get_if<LatentAttention>(&part)) w.latent(*a);
+    if (auto m = std::get_if<Mlp>(&part)) w.mlp(*m, "mlp.reduce");
+    if (auto m = std::get_if<MixtureOfExperts>(&part)) w.experts(*m);
+  }
+}
+
+void lower_embedding(const Stack& stack, const Pass& pass, OperatorList& out) {
+  LayerWriter w{stack, pass, out};
+  Operator op;
+  op.kind = OperatorKind::gather;
+  op.name = "embedding";
+  op.data_bytes = w.tokens() * static_cast<double>(stack.hidden) * w.act() * 2;
+  op.activations = pass.activations;
+  out.push_back(op);
+  w.reduce_hidden("embedding.reduce");
+}
+
+void lower_head(const Stack& stack, const Pass& pass, OperatorList& out) {
+  LayerWriter w{stack, pass, out};
+  for (const Norm& n : stack.final_norms) w.norm(n, "final_norm");
+  Linear head;
+  if (stack.head)
+    head = *stack.head;
+  else if (stack.embedding)
+    head = {stack.hidden, stack.vocabulary, 1, stack.embedding->format, Split::vocabulary, false};
+  else
+    return;
+  double rows = pass.sequences * std::min(pass.logits_rows, pass.new_tokens) / pass.context;
+  w.linear("head", head, pass.tensor, 1, rows);
+  if (pass.tensor > 1) {
+    Operator op;
+    op.kind = OperatorKind::all_gather;
+    op.name = "head.gather";
+    op.payload_bytes = rows * static_cast<double>(stack.vocabulary) * w.act();
+    op.ranks = pass.tensor;
+    out.push_back(op);
+  }
+}
+
+}  // namespace trigon

@@ -1,0 +1,43 @@
+#pragma once
+// Model x pass x degrees -> operators of one rank. Pure geometry: no times, no hardware.
+
+#include <optional>
+
+#include "lower/operators.hpp"
+#include "model/model.hpp"
+
+namespace trigon {
+
+// One forward pass over one rank's share of a model.
+struct Pass {
+  double sequences = 1;       // in this pass
+  double new_tokens = 1;      // per sequence: the prompt (prefill), 1 (decode), s (training)
+  double cached_tokens = 0;   // per sequence, before this pass (mean over the sequences)
+  double logits_rows = 1;     // per sequence
+  Format kv = Format::bf16;   // what the cache is stored in
+  Format activations = Format::bf16;
+  std::int32_t tensor = 1;    // tensor-parallel ranks
+  std::int32_t expert = 1;    // expert-parallel ranks
+  std::int32_t context = 1;   // context-parallel ranks (training)
+  bool expert_inside_tensor = true;  // serving: EP divides the tensor group's experts
+  bool sequence_parallel = false;    // all-gather + reduce-scatter instead of all-reduce
+  bool fused_elementwise = true;     // compiled or fused kernels: each norm and activation
+                                     // reads and writes once; eager frameworks do so per operation
+  bool absorbed_latent = true;       // MLA decode multiplies by the absorbed matrices
+  std::optional<Format> replace_weights;  // the plan widens or narrows 16-bit weights to this
+};
+
+// Appends the operators of one layer.
+void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, OperatorList& out);
+// Appends what comes before the first layer (embedding) or after the last (norm, head).
+void lower_embedding(const Stack& stack, const Pass& pass, OperatorList& out);
+void lower_head(const Stack& stack, const Pass& pass, OperatorList& out);
+
+// Expected number of distinct experts that `tokens` tokens touch when each picks `active` of
+// `experts` uniformly: E (1 - (1 - k/E)^tokens).
+double experts_hit(double experts, double active, double tokens);
+
+// Mean keys a query of this pass reads, with causality, windows and chunks.
+double mean_keys(const Attention& a, const Pass& pass);
+
+}  // namespace trigon

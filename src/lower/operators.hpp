@@ -1,0 +1,48 @@
+#pragma once
+// The primitive operators of one rank for one pass, whatever model they came from. Everything
+// after `lower` sees nothing else.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/format.hpp"
+
+namespace trigon {
+
+enum class OperatorKind : std::uint8_t {
+  gemm,          // m x k times k x n
+  grouped_gemm,  // experts: `groups` matrices are read, m rows in all
+  attention,     // scores and values against a cache or the prompt itself
+  elementwise,   // norms, activations, residuals: bytes only
+  gather,        // embedding look-up: bytes only
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  send
+};
+
+// Dimensions are doubles because expected values (rows per expert, mean context) are not whole.
+struct Operator {
+  OperatorKind kind = OperatorKind::gemm;
+  const char* name = "";  // "attention.q", as in docs and derivations
+  double m = 0, n = 0, k = 0;
+  double groups = 1;
+  Format weights = Format::bf16;      // what the stored matrix is in
+  Format activations = Format::bf16;  // what it is multiplied with
+  double flops = 0;
+  double weight_bytes = 0;  // read from memory once per pass
+  double data_bytes = 0;    // activations and cache: read and written
+  // Attention.
+  double sequences = 0, query_tokens = 0, key_tokens = 0;
+  double group_size = 1;  // query heads that share a key head
+  // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
+  double payload_bytes = 0;
+  std::int32_t ranks = 1;
+  bool across_experts = false;  // the group is the expert-parallel one
+  bool trainable = true;        // weights that get a gradient when training
+};
+
+using OperatorList = std::vector<Operator>;
+
+}  // namespace trigon
