@@ -3,6 +3,89 @@
 FILLS: name of a row -> {column: (value, source, date)}.
 ADDITIONS: whole rows, in the columns of gpus.csv.
 """
+from catalogue_sheets import rows
 
-FILLS = {}
-ADDITIONS = []
+GA102 = "NVIDIA Ampere GA102 GPU Architecture whitepaper: NVLink 3, 112.5 GB/s both ways together"
+TU102 = "NVIDIA Turing TU102: NVLink 2, 100 GB/s both ways together"
+APPLE_RATE = "derived: GPU cores * 256 * clk; 256 per core and clock holds for M1 to M4"
+M4_PAGE = "hmc-tech.com gpu pages of M4 and M4 Pro"
+M3_ULTRA = "Ars Technica, 2025-03-05, table of Apple M3 Ultra: 819.2 GB/s"
+
+FILLS = {
+    "M2 Pro (19)": {
+        "fp32_tflops": (round(19 * 256 * 1.398e-3, 3), APPLE_RATE + "; 1398 MHz: hmc-tech.com", ""),
+    },
+    "M2 Max (38)": {
+        "mem_bw_gbps": (400, "llmcheck.net table of Apple memory bandwidth; wccftech", "2026"),
+    },
+    "M3 (10)": {"fp32_tflops": (round(10 * 256 * 1.398e-3, 3), APPLE_RATE + "; M3 at 1398 MHz", "")},
+    "M3 Max (40)": {"fp32_tflops": (round(40 * 256 * 1.398e-3, 3), APPLE_RATE, "")},
+    "M3 Ultra (60)": {
+        "mem_bw_gbps": (819.2, M3_ULTRA, "2025-03-05"),
+        "mem_gb": ("96/256", M3_ULTRA, "2025-03-05"),
+    },
+    "M4 (10)": {"fp32_tflops": (3.76, M4_PAGE, "2025")},
+    "M4 Pro (20)": {"fp32_tflops": (7.53, M4_PAGE, "2025")},
+    "M4 Max (40)": {
+        "fp32_tflops": (round(40 * 256 * 1.678e-3, 3), APPLE_RATE + "; clock of the 32-core M4 Max",
+                        ""),
+    },
+    "Radeon Pro W7900": {
+        "mem_bw_gbps": (864, "itcreations.com page of the Radeon Pro W7900", "2026"),
+    },
+    "Radeon Pro W7900 Dual Slot": {
+        "mem_bw_gbps": (864, "itcreations.com page of the Radeon Pro W7900", "2026"),
+    },
+}
+for _name in ("GeForce RTX 3090", "GeForce RTX 3090 Ti", "RTX A4500", "RTX A5000", "RTX A5500",
+              "RTX A6000"):
+    FILLS.setdefault(_name, {})["link_gbps_bidir_total"] = (112.5, GA102, "2021")
+for _name in ("GeForce RTX 2080 Ti", "Titan RTX"):
+    FILLS.setdefault(_name, {})["link_gbps_bidir_total"] = (100, TU102, "2018")
+for _name in [n for n in FILLS if n.startswith("M") and "fp32_tflops" in FILLS[n]]:
+    FILLS[_name]["fp16_vector_tflops"] = (
+        FILLS[_name]["fp32_tflops"][0],
+        "gathered data: Apple's FP16 rate is its FP32 rate (no matrix unit before M5)", "")
+
+_COLUMNS = list(rows("hardware/gpus.csv")[0])
+
+
+def row(**facts):
+    out = {c: "" for c in _COLUMNS}
+    out.update({k: str(v) for k, v in facts.items()})
+    return out
+
+
+def apple(name, cores, clock_ghz, memory, bandwidth, source):
+    peak = round(cores * 256 * clock_ghz * 1e-3, 3)
+    return row(vendor="Apple", name=name, architecture="Apple GPU", sm_or_cu=cores,
+               boost_mhz=round(clock_ghz * 1000), mem_gb=memory, mem_type="LPDDR unified",
+               mem_bw_gbps=bandwidth, fp32_tflops=peak, fp16_vector_tflops=peak,
+               form_factor="SoC", source=source,
+               derived_fields="fp32_tflops=cores*256*clk;fp16_vector_tflops=cores*256*clk")
+
+
+ADDITIONS = [
+    apple("M1 (7)", 7, 1.27, "8/16", 66.7,
+          "gathered rows of the 8-core M1 (2.6 TFLOPS = 8 * 256 * 1.27 GHz), scaled to 7 cores"),
+    apple("M1 Ultra (48)", 48, 1.296, "64/128", 800,
+          "gathered rows of M1 Max (1296 MHz) and M1 Ultra (800 GB/s), 48 GPU cores"),
+    apple("M3 Ultra (80)", 80, 1.398, "256/512", 819.2, M3_ULTRA + "; 1398 MHz as M3 Max"),
+    row(vendor="AMD", name="Ryzen AI Max+ 395 (Radeon 8060S)", id="ryzen-ai-max-395",
+        architecture="RDNA 3.5", compute_capability="gfx1151", launch_date="2025", sm_or_cu=40,
+        boost_mhz=2900, mem_gb="64/96/128", mem_type="LPDDR5x unified", mem_bw_gbps=256, l2_mb="",
+        fp32_tflops=14.85, fp16_vector_tflops=29.7,
+        fp16_tensor_fp32acc_tflops=59.39, bf16_tensor_tflops=59.39, sparsity_2to4="no", tdp_w=120,
+        form_factor="SoC", derived_fields="fp16_tensor_fp32acc_tflops=CU*512*clk;"
+                                          "bf16_tensor_tflops=CU*512*clk",
+        conflicts="a page on the 395 states 60 TFLOPS FP16; 45 to 120 W configurable",
+        source="svethardware.cz 61477 (40 CU, 2900 MHz, 256 GB/s, 120 W); fpsbench.com 8060S "
+               "(14.85 TFLOPS FP32); oldpan.me (gfx1151, FP16), 2025"),
+    row(vendor="NVIDIA", name="Quadro RTX 6000", architecture="Turing", compute_capability="7.5",
+        sm_or_cu=72, mem_gb=24, mem_type="GDDR6", mem_bw_gbps=624, fp32_tflops=14.9,
+        fp16_vector_tflops=29.9, fp16_tensor_fp16acc_tflops=119.4,
+        fp16_tensor_fp32acc_tflops=119.4, int8_tops=238.9, sparsity_2to4="no", tdp_w=250,
+        link_type="NVLink bridge (supported)", link_gbps_bidir_total=100, pcie="Gen3 x16",
+        form_factor="PCIe card", conflicts="passive card; the active one has 672 GB/s",
+        source="maychudoanhnghiep.vn, data sheet of the Quadro RTX 6000 passive"),
+]
