@@ -1,0 +1,427 @@
+"""What each family of measurements means: the rules of import_measured.py.
+
+A rule reads what the source said beside its number and writes columns:
+  span         what the number covers: decode, whole (prompt and answer), static_batch (whole, a
+               fixed batch from start to end), rank, total (all cards), file, device_total
+  depth        tokens already in the cache when the measured phase starts
+  flops        how floating-point operations were counted
+  measure      allocated, reserved, device (nvidia-smi)
+  trust        empty (as good as any), low, exclude
+"""
+import fnmatch
+import re
+
+COMMON_TAIL = ["trust", "fold"]
+TRAIN_COLUMNS = (
+    "id source date gpu gpu_mem_gb n_gpus gpus_per_node intra_link inter_link model params_b "
+    "layers hidden heads kv_heads ffn vocab experts top_k precision framework method tp pp vpp dp "
+    "cp ep zero_stage seq_len global_batch micro_batch recompute optimizer metric value"
+).split() + "flops grad_accum lora_rank quant offload tuned".split() + COMMON_TAIL
+INFER_COLUMNS = (
+    "id source date gpu gpu_mem_gb n_gpus intra_link model params_b weight_format kv_format engine "
+    "engine_version tp pp ep input_len output_len batch_or_concurrency request_rate metric stat "
+    "value"
+).split() + (
+    "dp depth span ubatch file_gib speculative offload disaggregated tuned power_cap_w threads"
+).split() + COMMON_TAIL
+MEMORY_COLUMNS = (
+    "id source date gpu gpu_mem_gb n_gpus model params_b layers hidden heads kv_heads head_dim ffn "
+    "vocab weight_format task engine engine_version tp zero_stage context_len batch "
+    "gpu_memory_utilization recompute component value unit"
+).split() + (
+    "kv_format pp vpp cp ep experts top_k moe_ffn gated tied global_batch sequence_parallel n_ubatch "
+    "fa mla lora_rank lora_targets adapter span measure offload distributed_optimizer"
+).split() + COMMON_TAIL
+COMM_COLUMNS = (
+    "source date gpu collective n_gpus nodes intra_link inter_link payload_bytes busbw_gbps "
+    "algbw_gbps algo tool"
+).split()
+MATMUL_COLUMNS = (
+    "source date gpu precision achieved_tflops theory_tflops efficiency_pct shape_mnk software kind"
+).split()
+
+
+class Suspects:
+    """suspect.csv applied: `fix:` sets columns, `exclude` and `low weight` set trust."""
+
+    def __init__(self, rows):
+        self.by_file = {}
+        for r in rows:
+            name = r["file"].removeprefix("measured/").removesuffix(".csv")
+            self.by_file.setdefault(name, []).append(r)
+        self.exact, self.globs = {}, {}
+        for name, rs in self.by_file.items():
+            exact, globs = {}, []
+            for r in rs:
+                # "MLM* with pp in ..." and "source~/TEST01/" select by prose: their own rules below.
+                if " " in r["id"] or "~" in r["id"]:
+                    continue
+                if any(c in r["id"] for c in "*?["):
+                    globs.append(r)
+                else:
+                    for one in re.split(r"[;,]", r["id"]):
+                        exact.setdefault(one.strip(), []).append(r)
+            self.exact[name], self.globs[name] = exact, globs
+
+    def apply(self, name, row):
+        row.setdefault("trust", "")
+        hits = list(self.exact.get(name, {}).get(row["id"], []))
+        hits += [g for g in self.globs.get(name, []) if fnmatch.fnmatchcase(row["id"], g["id"])]
+        for h in hits:
+            self._one(row, h)
+
+    @staticmethod
+    def _one(row, h):
+        s = h["suggestion"]
+        if s.startswith("fix:"):
+            fix_columns(row, s)
+        elif s.startswith("exclude mean"):
+            if row.get("stat") == "mean":
+                row["trust"] = "exclude"
+        elif s.startswith("exclude if a performance/run_1"):
+            row["trust"] = row["trust"] or "low"
+        elif s.startswith("exclude") or "; exclude" in s or s.startswith("treat as SPECULATIVE"):
+            row["trust"] = "exclude"
+        elif "output_len unknown" in s:
+            row["output_len"] = ""
+        elif "fp16 for both" in s:
+            row["weight_format"] = "fp16"
+        elif "n_gpus=2" in s:
+            row["n_gpus"] = "2"
+        elif "low" in s or "uncertain" in s or "host bound" in s or "bf16 reference" in s:
+            row["trust"] = row["trust"] or "low"
+
+
+def fix_columns(row, suggestion):
+    m = re.match(r"fix:(\w+)=([^\s(]+)", suggestion)
+    if not m:
+        return
+    column, value = m.groups()
+    if column == "sec_per_it":
+        row["notes"] = re.sub(r"sec_per_it=[\d.]+", f"sec_per_it={value}", row["notes"])
+        return
+    if column == "tp" and "/" in value:  # "n_gpus/(pp*dp)"
+        try:
+            row["tp"] = str(int(row["n_gpus"]) // (int(row["pp"]) * int(row["dp"])))
+        except (ValueError, ZeroDivisionError):
+            pass
+        return
+    row[column] = value
+    inner = re.search(r"sec_per_it=([\d.]+)", suggestion)
+    if inner:
+        row["notes"] = re.sub(r"sec_per_it=[\d.]+", f"sec_per_it={inner[1]}", row["notes"])
+
+
+def drop_superseded(name, rows):
+    """MLPerf compliance runs (TEST01, TEST04, TEST05) where the scored run of the same system,
+    benchmark, scenario and statistic is there."""
+    if name != "infer":
+        return rows
+
+    def key(r):
+        base = re.sub(r"/TEST\d\d/", "/", r["source"].replace("/compliance/", "/results/"), flags=re.I)
+        return (base.lower(), r["metric"], r["stat"])
+
+    scored = {key(r) for r in rows if not re.search(r"/TEST\d\d/", r["source"], re.I)}
+    return [
+        r for r in rows
+        if not (re.search(r"/TEST\d\d/", r["source"], re.I) and key(r) in scored)
+    ]
+
+
+def note(row, key):
+    m = re.search(rf"(?:^|[;\s,(]){re.escape(key)}=([^;\s,)]*)", row["notes"])
+    return m.group(1) if m else ""
+
+
+def says(row, *words):
+    text = row["notes"].lower()
+    return any(w.lower() in text for w in words)
+
+
+def has(row, *parts):
+    return any(p in row["source"] for p in parts)
+
+
+# ---- training ---------------------------------------------------------------------------------
+
+
+def train(r):
+    for c in ("flops", "grad_accum", "lora_rank", "quant", "offload", "tuned"):
+        r.setdefault(c, "")
+    r["grad_accum"] = note(r, "grad_accum")
+    if has(r, "bigscience-workshop"):
+        seconds = note(r, "sec_per_it")
+        if re.fullmatch(r"[\d.]+", seconds):  # three FLOP conventions: the clock is the evidence
+            r["metric"], r["value"] = "step_s", seconds
+        else:
+            r["flops"] = "megatron_hardware"
+        if not r["precision"]:
+            r["precision"] = "bf16" if r["gpu"].startswith("A100") else "fp16"
+        if says(r, "offload") or "Offl" in r["notes"]:
+            r["offload"] = "cpu"
+    if r["id"].startswith("vtrain"):
+        r["framework"] = "Megatron-DeepSpeed"
+        if not r["vocab"]:
+            r["vocab"] = "51200"  # the note's own reading: GPT-2 vocabulary padded by Megatron
+        if r["id"].startswith("vtrain-s"):
+            r["trust"] = "low"  # composed from linear pieces, not timed one by one
+    if has(r, "AI-Hypercomputer/maxtext"):
+        r["flops"] = "model_full_attention"
+    if has(r, "stas00"):
+        r["flops"] = "model_causal_attention"
+    if r["metric"] == "tflops_per_gpu" and not r["flops"]:
+        r["flops"] = "megatron_hardware" if says(r, "HFU", "incl recompute") else ""
+    if has(r, "pytorch/torchtune") and says(r, "cpu offload on 70B") and "70b" in r["model"] \
+            and r["method"] == "full":
+        r["offload"] = "cpu"
+    if says(r, "Activation Offloading", "act_cpu_offload=True"):
+        r["offload"] = "activations"
+    if has(r, "pytorch/torchtune") and says(r, "baseline unpacked") and \
+            not says(r, "Packed", "Offloading", "Optimizer-in-Backward"):
+        r["trust"] = r["trust"] or "low"  # padded samples of unknown length
+    if has(r, "Lightning-AI/litgpt"):
+        r["quant"] = {"bnb.nf4": "nf4", "bnb.nf4-dq": "nf4-dq"}.get(note(r, "quant"), "")
+        r["trust"] = r["trust"] or "low"
+    if has(r, "hpcaitech/ColossalAI", "huggingface/optimum-habana"):
+        r["trust"] = r["trust"] or "low"
+    if says(r, "approx"):
+        r["trust"] = r["trust"] or "low"
+    if has(r, "mlcommons/"):
+        r["tuned"] = "1"
+        if not r["precision"] and family_is(r, "llama", "gpt"):
+            # README of the data: LLM rows are nearly all FP8, the logs rarely say so.
+            r["precision"] = "fp8"
+    if has(r, "FlagOpen/FlagPerf"):
+        m = re.search(r"MPE=(\d+)", r["notes"])
+        if m and not r["seq_len"]:
+            r["seq_len"] = m[1]
+        m = re.search(r"LBS=(\d+)", r["notes"])
+        if m and not r["micro_batch"]:
+            r["micro_batch"] = m[1]
+        m = re.search(r"GAS=(\d+)", r["notes"])
+        if m:
+            r["grad_accum"] = m[1]
+        if r["precision"] == "fp32":
+            r["precision"] = "tf32"
+        if re.search(r"finetune|llama|aquila|qwen|baichuan|glm", r["model"]) and \
+                "recompute=True" in r["notes"]:
+            r["recompute"] = "full"
+    if has(r, "pytorch/torchtitan") and int(r["pp"] or 1) > 1:
+        # The column holds the local batch of a data-parallel rank; its split into pipeline
+        # micro-batches is not stated.
+        if r["micro_batch"] and not r["global_batch"]:
+            r["global_batch"] = str(int(r["micro_batch"]) * int(r["dp"] or 1))
+        r["micro_batch"] = ""
+    if says(r, "POWER LIMITED"):
+        r["trust"] = r["trust"] or "low"
+    if r["precision"].startswith("fp32-or-tf32"):
+        r["precision"] = "fp32" if r["gpu"].startswith(("V100", "Quadro")) else "tf32"
+
+
+def family_is(r, *names):
+    return r["model"].lower().startswith(names)
+
+
+# ---- inference --------------------------------------------------------------------------------
+
+
+def infer(r):
+    for c in INFER_COLUMNS:
+        r.setdefault(c, "")
+    text = r["notes"]
+    if says(r, "SPECULATIVE") or re.search(r"eagle|speculative|mtp", text, re.I):
+        r["speculative"] = "1"
+    if says(r, "offload"):
+        r["offload"] = "cpu"
+    if says(r, "PD disaggregation", "1P1D", "2P1D", "3P1D") or " PD" in r["engine"]:
+        r["disaggregated"] = "1"
+    m = re.search(r"file size ([\d.]+) GiB", text)
+    if m:
+        r["file_gib"] = m[1]
+    m = re.search(r"start depth[= ](\d+)", text)
+    if m:
+        r["depth"] = m[1]
+        if r["metric"] == "decode_tok_s_per_user":
+            r["input_len"] = ""  # it repeats the depth
+    m = re.search(r"ubatch (\d+)", text)
+    if m:
+        r["ubatch"] = m[1]
+    m = re.search(r"power-limited to (\d+) ?W", text)
+    if m:
+        r["power_cap_w"] = m[1]
+    elif has(r, "pytorch-labs/gpt-fast") and r["gpu"].startswith("A100"):
+        r["power_cap_w"] = "330"
+    m = re.search(r"threads=(\d+)", text)
+    if m:
+        r["threads"] = m[1]
+    if "llama-bench tg" in text and not r["depth"]:
+        r["depth"] = "0"
+    if has(r, "XiongjieDai") and r["metric"] == "prefill_tok_s" and r["weight_format"] == "gguf:F16" \
+            and r["gpu"].startswith(("A100-SXM", "L40S")):
+        r["trust"] = "exclude"  # far below the roofline of the same card's other rows
+    if has(r, "premAI-io"):
+        r["span"] = "whole"
+        r["input_len"] = r["input_len"] or ""
+        if "TensorRT" in r["engine"]:
+            r["trust"] = "exclude"
+        r["trust"] = r["trust"] or "low"
+    if says(r, "decode-phase tokens/s summed over batch"):
+        r["span"] = "decode"
+    if says(r, "static batch", "whole-batch latency"):
+        r["span"] = "static_batch"
+    if r["metric"] == "output_tok_s_total" and says(r, "incl. prefill"):
+        r["span"] = "whole"
+    if has(r, "mlcommons/"):
+        r["tuned"] = "1"
+        r["tp"] = r["pp"] = r["ep"] = ""  # the split is not in the logs
+        if re.search(r"/TEST\d\d/", r["source"], re.I):
+            r["trust"] = r["trust"] or "low"  # a compliance run whose scored run is not here
+    if r["stat"] == "max" or r["batch_or_concurrency"].startswith("max"):
+        r["tuned"] = "1"
+    if r["batch_or_concurrency"].startswith("max"):
+        r["batch_or_concurrency"] = ""
+    m = re.search(r"batch (\d+) x beams=(\d+)", text)
+    if m and int(m[2]) > 1:
+        r["trust"] = "exclude"  # beams share a cache: not a batch
+    if has(r, "mlc-ai/llm-perf-bench"):
+        r["depth"] = "8"  # "prompt ~8 tokens"
+    if has(r, "turboderp/exllama") and says(r, "WORST"):
+        r["depth"], r["input_len"] = r["input_len"], ""
+    if has(r, "gpt-fast") and r["metric"] == "decode_tok_s_per_user":
+        r["depth"] = r["input_len"]
+        r["span"] = "whole"
+    if has(r, "QwenLM/Qwen@"):
+        r["depth"], r["span"] = r["input_len"], "whole"
+    if has(r, "kvcache-ai/ktransformers"):
+        r["offload"] = "cpu"
+    if has(r, "ikawrakow/ik_llama.cpp") and r["metric"] == "decode_tok_s_per_user":
+        r["trust"] = r["trust"] or "low"  # two to four threads do not fill the memory bus
+    if has(r, "mit-han-lab/llm-awq"):
+        number = int(r["id"][1:])
+        if 1346 <= number <= 1362:
+            r["trust"] = "exclude"  # not the card of the section heading
+    if says(r, "low confidence", "medium confidence", "crowd-sourced", "not per-row stated"):
+        r["trust"] = r["trust"] or "low"
+    if has(r, "geerlingguy"):
+        r["weight_format"] = "mxfp4" if r["model"].startswith("gpt-oss") else "gguf:Q4_K_M"
+        r["engine"] = "llama.cpp"
+    if r["weight_format"].startswith("4-bit"):
+        r["weight_format"] = ""
+        r["trust"] = r["trust"] or "low"
+    m = re.search(r"--dp(?:-size)?[ =](\d+)", text)
+    if m and has(r, "gpustack/gpustack") and "--enable-dp-attention" not in text:
+        r["dp"] = m[1]
+    if r["tp"] and r["n_gpus"]:
+        try:
+            rest = int(r["n_gpus"]) // (int(r["tp"]) * int(r["pp"] or 1))
+            if not r["dp"] and rest > 1 and not r["disaggregated"] and not r["tuned"]:
+                r["dp"] = str(rest)
+        except ValueError:
+            pass
+
+
+# ---- memory -----------------------------------------------------------------------------------
+
+
+def memory(r):
+    for c in MEMORY_COLUMNS:
+        r.setdefault(c, "")
+    text = r["notes"]
+    r["span"] = "rank"
+    for column, key in (
+        ("pp", "pipeline-model-parallel-size"), ("pp", "pp"), ("cp", "context-parallel-size"),
+        ("ep", "expert-model-parallel-size"), ("experts", "num-experts"),
+        ("top_k", "moe-router-topk"), ("moe_ffn", "moe-ffn-hidden-size"),
+        ("vpp", "num-virtual-stages-per-pipeline-rank"), ("global_batch", "global-batch-size"),
+        ("global_batch", "global_batch_size"), ("n_ubatch", "n_ubatch"), ("fa", "fa"),
+        ("fa", "flash_attn"), ("mla", "mla"), ("lora_rank", "rank"), ("lora_rank", "lora_rank"),
+        ("lora_targets", "targets"), ("adapter", "peft"),
+    ):
+        if not r[column]:
+            r[column] = note(r, key)
+    if r["experts"] == "" and note(r, "experts"):
+        r["experts"], r["top_k"], r["moe_ffn"] = note(r, "experts"), note(r, "used"), \
+            note(r, "n_ff_exp")
+    m = re.search(r"n_ubatch (\d+)", text)
+    if m:
+        r["n_ubatch"] = m[1]
+    if note(r, "sequence-parallel") == "true":
+        r["sequence_parallel"] = "1"
+    if has(r, "NVIDIA/Megatron-LM"):
+        megatron(r, text)
+    if has(r, "ikawrakow/ik_llama.cpp", "XiongjieDai") or r["engine"] == "llama.cpp":
+        llama_cpp(r, text)
+    if says(r, "max_memory_reserved", "peak reserved", "reserved memory"):
+        r["measure"] = "reserved"
+    elif says(r, "allocated", "max_memory_allocated", "peak_active", "peak ACTIVE"):
+        r["measure"] = "allocated"
+    elif says(r, "nvidia-smi", "VRAM"):
+        r["measure"] = "device"
+    if r["engine"] in ("transformers", "transformers+deepspeed") and has(r, "QwenLM/Qwen"):
+        # Sums over cards of Qwen-72B equal weights and cache only in GiB.
+        r["unit"] = "GiB" if r["unit"] == "GB" else r["unit"]
+        r["measure"] = "allocated"
+    if has(r, "QwenLM/Qwen") and r["model"].startswith("Qwen-72B"):
+        r["span"] = "total"
+        if not r["n_gpus"] and r["gpu"].startswith("V100"):
+            r["n_gpus"] = str(-(-int(float(r["value"])) // 32))
+    if says(r, "TOTAL over", "total over", "sum over cards"):
+        r["span"] = "total"
+    if r["unit"] == "GB" and r["engine"] in ("vllm", "sglang", "autoawq", "deepspeed"):
+        r["unit"] = "GiB"  # their logs divide by 2^30 and print GB
+    if r["unit"] == "GB" and has(r, "huggingface/peft", "modelscope/ms-swift", "pytorch/torchtune",
+                                 "huggingface/accelerate", "meta-llama/llama-cookbook"):
+        r["unit"] = "GiB"  # torch's counters over 2^30; torchtune prints both names for one figure
+    if has(r, "LIT") or r["engine"] == "litgpt":
+        r["measure"] = "allocated"
+    if r["engine"] == "safetensors":
+        r["span"] = "file"
+    if r["adapter"] and r["adapter"] != "LORA":
+        r["adapter"] = r["adapter"].lower()
+    elif r["adapter"] == "LORA":
+        r["adapter"] = ""
+    if says(r, "PPO", "muon", "GRPO"):
+        r["offload"] = "other_method"
+    if says(r, "offload") and not says(r, "offloaded="):
+        r["offload"] = "cpu"
+    m = re.search(r"total ([\d.]+) GiB", text)
+    if m and not r["gpu_mem_gb"]:
+        r["gpu_mem_gb"] = m[1]
+
+
+def megatron(r, text):
+    r["measure"] = "allocated"
+    r["gated"] = "1" if note(r, "swiglu") == "true" else "0"
+    r["tied"] = "0" if note(r, "untie-embeddings-and-output-weights") == "true" else "1"
+    if r["zero_stage"] == "1":
+        r["distributed_optimizer"] = "1"
+    if r["model"].split(":")[0] in ("t5", "bert", "multimodal-llava"):
+        return
+    m = re.search(r"pp(\d+)", r["model"])
+    if m and r["pp"] == "1" and m[1] != "1":
+        r["pp"] = "1"  # the arguments are what ran
+    if note(r, "multi-latent-attention") == "true":
+        r["mla"] = "1"
+    if note(r, "tokenizer-type") == "NullTokenizer" and not r["vocab"]:
+        r["vocab"] = ""
+
+
+def llama_cpp(r, text):
+    if r["component"] == "weights":
+        r["span"] = "file" if "whole model" in text else "device_total"
+        m = re.search(r"host ([^;]*);", text)
+        if m:  # weights left on the host beside the embedding: experts are run by the CPU
+            host = sum(float(x) for x in re.findall(r"CPU=([\d.]+)", m[1]))
+            if host > 4096:
+                r["offload"] = "experts"
+    elif r["component"] == "kv_cache":
+        r["span"] = "total"
+        m = re.search(r"\((f16|f32|bf16|q\d_\d|iq4_nl)\)", text)
+        if m:
+            r["kv_format"] = m[1]
+    elif r["component"] == "compute_buffer" and "host/CPU only" in text:
+        r["offload"] = "cpu"
+    m = re.search(r"offloaded=(\d+)/(\d+)", text)
+    if m and m[1] != m[2]:
+        r["offload"] = r["offload"] or "layers"
