@@ -13,7 +13,7 @@ namespace {
 //   S kind id source date where      a sheet
 //   G name                           a group of that sheet; facts after it belong to it
 //   F key type value source date     a fact; type is b, n, t, N (numbers) or T (texts)
-// Tabs, newlines and backslashes in values are escaped; list elements are separated by \x1f.
+// Tabs, newlines, backslashes and \x1f in values are escaped; \x1f ends each element of a list.
 std::string escaped(std::string_view s) {
   std::string out;
   for (char c : s) {
@@ -23,6 +23,8 @@ std::string escaped(std::string_view s) {
       out += "\\t";
     else if (c == '\n')
       out += "\\n";
+    else if (c == '\x1f')
+      out += "\\u";
     else
       out += c;
   }
@@ -35,7 +37,7 @@ std::string unescaped(std::string_view s) {
   for (std::size_t i = 0; i < s.size(); ++i) {
     if (s[i] == '\\' && i + 1 < s.size()) {
       ++i;
-      out += s[i] == 't' ? '\t' : s[i] == 'n' ? '\n' : s[i];
+      out += s[i] == 't' ? '\t' : s[i] == 'n' ? '\n' : s[i] == 'u' ? '\x1f' : s[i];
     } else {
       out += s[i];
     }
@@ -53,6 +55,15 @@ double number_of(std::string_view s) {
   double v = 0;
   std::from_chars(s.data(), s.data() + s.size(), v);
   return v;
+}
+
+// The elements of a packed list.
+template <class F>
+void each_element(std::string_view s, F&& f) {
+  for (auto at = s.find('\x1f'); at != s.npos; at = s.find('\x1f')) {
+    f(s.substr(0, at));
+    s.remove_prefix(at + 1);
+  }
 }
 
 template <class F>
@@ -73,9 +84,9 @@ void pack_facts(const std::vector<Fact>& facts, std::string& out) {
     if (auto n = std::get_if<double>(&f.value)) value = number_text(*n);
     if (auto t = std::get_if<std::string>(&f.value)) value = escaped(*t);
     if (auto l = std::get_if<std::vector<double>>(&f.value))
-      for (std::size_t i = 0; i < l->size(); ++i) value += (i ? "\x1f" : "") + number_text((*l)[i]);
+      for (double e : *l) value += number_text(e) + "\x1f";
     if (auto l = std::get_if<std::vector<std::string>>(&f.value))
-      for (std::size_t i = 0; i < l->size(); ++i) value += (i ? "\x1f" : "") + escaped((*l)[i]);
+      for (const std::string& e : *l) value += escaped(e) + "\x1f";
     out += "F\t" + escaped(f.key) + "\t" + type + "\t" + value + "\t" + escaped(f.source) + "\t" +
            escaped(f.date) + "\n";
   }
@@ -93,13 +104,13 @@ Fact unpack_fact(const std::string_view* field) {
       break;
     case 'N': {
       std::vector<double> list;
-      if (!v.empty()) each_part(v, '\x1f', [&](std::string_view e) { list.push_back(number_of(e)); });
+      each_element(v, [&](std::string_view e) { list.push_back(number_of(e)); });
       f.value = std::move(list);
       break;
     }
     case 'T': {
       std::vector<std::string> list;
-      if (!v.empty()) each_part(v, '\x1f', [&](std::string_view e) { list.push_back(unescaped(e)); });
+      each_element(v, [&](std::string_view e) { list.push_back(unescaped(e)); });
       f.value = std::move(list);
       break;
     }
@@ -163,16 +174,15 @@ void FactStore::put(FactSheet sheet) {
 
 void FactStore::sort() {
   std::sort(sheets_.begin(), sheets_.end(), [](const FactSheet& a, const FactSheet& b) {
-    return std::tie(a.kind, a.id) < std::tie(b.kind, b.id);
+    return std::tie(a.kind, a.id, a.where) < std::tie(b.kind, b.id, b.where);
   });
 }
 
 const FactSheet* FactStore::find(std::string_view kind, std::string_view id) const {
-  auto it = std::lower_bound(sheets_.begin(), sheets_.end(), std::pair(kind, id),
-                             [](const FactSheet& s, const auto& key) {
-                               return std::pair<std::string_view, std::string_view>(s.kind, s.id) <
-                                      key;
-                             });
+  auto it = std::lower_bound(
+      sheets_.begin(), sheets_.end(), std::pair(kind, id), [](const FactSheet& s, const auto& key) {
+        return std::pair<std::string_view, std::string_view>(s.kind, s.id) < key;
+      });
   return it != sheets_.end() && it->kind == kind && it->id == id ? &*it : nullptr;
 }
 

@@ -83,7 +83,8 @@ Result<FactSheet> parse_fact_sheet(std::string_view text, std::string_view where
   FactSheet sheet;
   sheet.where = where;
   toml::table provenance;
-  if (auto* p = table["provenance"].as_table()) provenance = *p;
+  // Moved, not copied: a copy forgets the lines its values came from.
+  if (auto* p = table["provenance"].as_table()) provenance = std::move(*p);
   table.erase("provenance");
   // Lists of tables become groups.
   std::vector<std::string> group_keys;
@@ -107,11 +108,10 @@ Result<FactSheet> parse_fact_sheet(std::string_view text, std::string_view where
   sheet.id = take_text(sheet.facts, "id");
   sheet.source = take_text(sheet.facts, "source");
   sheet.date = take_text(sheet.facts, "date");
-  for (const auto& [name, value] :
-       {std::pair<const char*, const std::string*>{"kind", &sheet.kind},
-        {"id", &sheet.id},
-        {"source", &sheet.source},
-        {"date", &sheet.date}})
+  for (const auto& [name, value] : {std::pair<const char*, const std::string*>{"kind", &sheet.kind},
+                                    {"id", &sheet.id},
+                                    {"source", &sheet.source},
+                                    {"date", &sheet.date}})
     if (value->empty())
       return fail(ErrorCode::malformed, message(BaseMessage::missing_key, name),
                   std::string(where));
@@ -150,9 +150,17 @@ Result<FactStore> FactStore::from_directory(const std::filesystem::path& dir) {
                   file.string());
     auto sheet = parse_fact_sheet(text.str(), fs::relative(file, dir, ec).generic_string());
     if (!sheet) return tl::unexpected(sheet.error());
-    store.put(std::move(*sheet));
+    store.sheets_.push_back(std::move(*sheet));
   }
   store.sort();
+  auto twice = std::adjacent_find(
+      store.sheets_.begin(), store.sheets_.end(),
+      [](const FactSheet& a, const FactSheet& b) { return a.kind == b.kind && a.id == b.id; });
+  if (twice != store.sheets_.end())
+    return fail(ErrorCode::malformed,
+                message(BaseMessage::ambiguous_name, twice->kind + "/" + twice->id, "sheets"),
+                std::next(twice)->where,
+                message(BaseMessage::choose_one_of, twice->where + ", " + std::next(twice)->where));
   return store;
 }
 

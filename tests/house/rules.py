@@ -147,7 +147,7 @@ def messages(root):
     """Message ids are unique in a room, and placeholders count from {0} without a gap."""
     entry = re.compile(r'TRIGON_MESSAGE\(\s*(\w+)\s*,((?:\s*"(?:\\.|[^"\\])*")+)\s*\)')
     for path in files(root, "src"):
-        if path.name != "messages.def":
+        if not path.name.endswith("messages.def"):
             continue
         text = path.read_text()
         name = path.relative_to(root)
