@@ -1,4 +1,4 @@
-"""Runs the commands shown in README.md and docs/: documentation that lies fails the tests.
+"""Runs the commands that the documents show: documentation that lies fails the tests.
 
 A fenced block that starts with ```console holds commands after `$ ` (a trailing backslash goes on
 in the next line) and, below each, what it prints. Words after `console` say what is checked:
@@ -142,7 +142,8 @@ def main(arguments):
     root, program, *rest = [a for a in arguments if a != "--update"]
     root, program = Path(root).resolve(), Path(program).resolve()
     documents = [Path(f).resolve() for f in rest] or sorted(
-        [root / "README.md", *(root / "docs").rglob("*.md")])
+        [*root.glob("*.md"), root / "src/README.md", *(root / "docs").rglob("*.md")])
+    documents = [path for path in documents if path.exists()]
     complaints, total = [], 0
     for path in documents:
         name = path.relative_to(root) if path.is_relative_to(root) else path
