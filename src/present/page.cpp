@@ -1,0 +1,168 @@
+#include "present/page.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "present/numbers.hpp"
+
+namespace trigon {
+
+void Page::paragraph(std::string_view text, Tone tone, int indent, int hang) {
+  bool first = true;
+  for (const std::string& line : wrapped(text, std::max(20, style_.width - indent - hang))) {
+    out_ += std::string(static_cast<std::size_t>(first ? indent : indent + hang), ' ');
+    out_ += painted(line, tone, style_.colour) + "\n";
+    first = false;
+  }
+}
+
+void Page::blank() {
+  if (!out_.empty()) out_ += "\n";
+}
+
+void Page::heading(std::string_view text) {
+  blank();
+  paragraph(text, Tone::strong);
+}
+
+void Page::table(const Table& t, int indent, int top) { out_ += t.text(style_, indent, top); }
+
+std::string say(PresentMessage id, Language language, std::initializer_list<std::string> args) {
+  Message m{message_id(id), {}};
+  for (const std::string& a : args) m.args.emplace_back(a);
+  return render(m, language);
+}
+
+void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& metrics) {
+  struct Line {
+    std::string name, value, basis;
+  };
+  std::vector<Line> lines;
+  int names = 0, values = 0;
+  for (Metric m : metrics) {
+    if (!r[m]) continue;
+    lines.push_back({metric_label(m, page.language()), in_words(*r[m], metric_info(m).unit),
+                     std::string(basis_label(r[m]->basis, page.language()))});
+    names = std::max(names, display_width(lines.back().name));
+    values = std::max(values, display_width(lines.back().value));
+  }
+  bool basis_fits = names + values + 18 <= page.style().width;
+  for (const Line& l : lines) {
+    auto space = [](int n) { return std::string(static_cast<std::size_t>(std::max(0, n)), ' '); };
+    std::string text = "  " + l.name + space(names - display_width(l.name) + 2) + l.value;
+    if (basis_fits)
+      text += space(values - display_width(l.value) + 2) +
+              painted(l.basis, Tone::faint, page.style().colour);
+    page.raw(text + "\n");
+  }
+}
+
+void put_memory(Page& page, const PlanReport& r) {
+  Language l = page.language();
+  page.heading(label(PresentMessage::heading_memory, l));
+  Table t({{std::string(label(PresentMessage::col_component, l))},
+           {"GiB", true},
+           {std::string(label(PresentMessage::col_share, l)), true}});
+  double total = r.memory.total();
+  for (std::size_t i = 0; i < kMemoryTerms; ++i) {
+    double b = r.memory.bytes[i];
+    if (!(b > 0)) continue;
+    t.row({label(memory_term_label(static_cast<MemoryTerm>(i)), l), significant(b / kGi),
+           significant(100 * b / total, 2)});
+  }
+  t.row({label(PresentMessage::row_sum, l), significant(total / kGi), "100"});
+  if (r[Metric::usable_bytes]) {
+    double usable = r[Metric::usable_bytes]->value;
+    t.row({metric_label(Metric::usable_bytes, l), significant(usable / kGi),
+           significant(100 * usable / total, usable >= total ? 3 : 2)});
+  }
+  page.table(t, 2);
+}
+
+void put_assumptions(Page& page, const std::vector<Assumption>& assumptions) {
+  if (assumptions.empty()) return;
+  page.heading(label(PresentMessage::heading_assumptions, page.language()));
+  for (const Assumption& a : assumptions)
+    page.paragraph(printable(a.input) + ": " + render(a.what, page.language()), Tone::plain, 2, 2);
+}
+
+void put_messages(Page& page, PresentMessage heading, const std::vector<Message>& messages) {
+  if (messages.empty()) return;
+  page.heading(label(heading, page.language()));
+  for (const Message& m : messages)
+    page.paragraph("- " + render(m, page.language()), Tone::plain, 2, 2);
+}
+
+void put_warnings(Page& page, const std::vector<Message>& warnings) {
+  put_messages(page, PresentMessage::heading_warnings, warnings);
+}
+
+std::string substituted(const DerivationStep& step) {
+  std::string_view e = step.formula->expression;
+  std::string out;
+  auto part_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  for (std::size_t i = 0; i < e.size();) {
+    if (!part_of_name(e[i])) {
+      out += e[i++];
+      continue;
+    }
+    std::size_t end = i;
+    while (end < e.size() && part_of_name(e[end])) ++end;
+    std::string_view name = e.substr(i, end - i);
+    auto s = std::find_if(step.symbols.begin(), step.symbols.end(),
+                          [&](const Symbol& symbol) { return name == symbol.name; });
+    out += s == step.symbols.end() ? std::string(name) : trimmed_number(s->value, 4);
+    i = end;
+  }
+  return out;
+}
+
+namespace {
+
+bool is_called(const Formula& f, std::string_view term) {
+  std::string_view name = f.name;
+  auto dot = name.find('.');
+  return name == term || name.substr(0, dot) == term ||
+         (dot != name.npos && name.substr(dot + 1) == term);
+}
+
+}  // namespace
+
+void put_derivation(Page& page, const Derivation& d) {
+  Language l = page.language();
+  const std::string& term = page.style().explain_term;
+  std::set<std::string> names;
+  bool any = false;
+  for (const DerivationStep& step : d.steps) {
+    names.insert(step.formula->name);
+    if (!term.empty() && !is_called(*step.formula, term)) continue;
+    if (!any) page.heading(label(PresentMessage::heading_derivation, l));
+    any = true;
+    std::string title = step.formula->name;
+    if (!step.subject.empty()) title += " [" + printable(step.subject) + "]";
+    page.paragraph(title, Tone::plain, 2, 2);
+    page.paragraph("= " + std::string(step.formula->expression), Tone::plain, 4, 2);
+    if (!step.symbols.empty()) page.paragraph("= " + substituted(step), Tone::plain, 4, 2);
+    std::string value = std::string(step.unit).empty()
+                            ? trimmed_number(step.value, 4)
+                            : trimmed_number(step.value, 4) + " " + step.unit;
+    std::string nice = in_words(step.value, step.unit);
+    page.paragraph("= " + (nice == value ? value : value + " = " + nice), Tone::plain, 4, 2);
+    std::string facts;
+    for (const Symbol& s : step.symbols)
+      if (!s.fact.empty()) facts += (facts.empty() ? "" : ", ") + s.fact;
+    if (!facts.empty())
+      page.paragraph(say(PresentMessage::where_facts, l, {facts}), Tone::faint, 4, 2);
+  }
+  if (any || term.empty()) return;
+  page.blank();
+  std::string list;
+  for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
+  page.paragraph(say(PresentMessage::no_such_term, l, {term}), Tone::warning);
+  page.paragraph(say(PresentMessage::terms_are, l, {list}));
+}
+
+}  // namespace trigon
