@@ -16,6 +16,6 @@ Message unknown() { return message(NoRoom::something); }
 struct Thing {};
 Message thing() { return message(BaseMessage::bad_number, Thing{}); }
 #endif
-#if MISTAKE == 3  // error: (could not convert|no matching function|cannot convert|no viable conversion)
+#if MISTAKE == 3  // error: (could not convert|no matching function|no viable conversion)
 tl::unexpected<Error> sentence() { return fail(ErrorCode::malformed, "it went wrong"); }
 #endif
