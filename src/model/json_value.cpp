@@ -69,7 +69,7 @@ class TreeBuilder {
     if (auto a = std::get_if<JsonArray>(&top.value.value))
       a->push_back(std::move(v));
     else
-      std::get<JsonObject>(top.value.value).emplace_back(std::move(top.key), std::move(v));
+      std::get<JsonObject>(top.value.value).push_back({std::move(top.key), std::move(v)});
     return true;
   }
   bool open(Json v) {

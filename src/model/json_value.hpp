@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -13,8 +12,9 @@
 namespace trigon {
 
 struct Json;
+struct JsonMember;
 using JsonArray = std::vector<Json>;
-using JsonObject = std::vector<std::pair<std::string, Json>>;  // in the order of the text
+using JsonObject = std::vector<JsonMember>;  // in the order of the text
 
 struct Json {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject>
@@ -29,6 +29,12 @@ struct Json {
   const bool* flag() const { return std::get_if<bool>(&value); }
   // The member of that name, the last one where it repeats; nothing for null and non-objects.
   const Json* find(std::string_view key) const;
+};
+
+// Not a std::pair: clang 14 asks a pair for its traits while Json is incomplete.
+struct JsonMember {
+  std::string first;
+  Json second;
 };
 
 struct JsonLimits {
