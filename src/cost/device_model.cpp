@@ -22,11 +22,7 @@ MathUnit first(const Accelerator& a, std::initializer_list<MathMode> modes) {
 
 }  // namespace
 
-Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
-                                      std::string_view engine, bool training,
-                                      std::string_view weight_class) {
-  const Accelerator& a = *cluster.accelerator;
-  DeviceModel d;
+void fill_units(DeviceModel& d, const Accelerator& a) {
   d.accelerator = &a;
   auto& u = d.unit;
   auto set = [&](MathClass c, MathUnit unit) { u[static_cast<std::size_t>(c)] = unit; };
@@ -44,14 +40,22 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
   set(MathClass::fp8, first(a, {M::fp8_matrix}));
   set(MathClass::int8, first(a, {M::int8_matrix}));
   set(MathClass::fp4, first(a, {M::fp4_matrix}));
-  if (half.peak == 0)
-    return fail(ErrorCode::missing_fact, message(CostMessage::no_matrix_peak, a.name, "16 bit"),
-                "accelerator/" + a.id + "#peak");
   d.vector_peak = std::max(u[0].peak, 1.0);
   if (u[0].peak == 0) d.vector_peak = half.peak;
   d.bandwidth = a.memory_bandwidth.in_base();
   d.l2_bytes = a.l2 ? a.l2->in_base() : 0;
   d.sm_count = a.sm_count.value_or(0);
+}
+
+Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
+                                      std::string_view engine, bool training,
+                                      std::string_view weight_class) {
+  const Accelerator& a = *cluster.accelerator;
+  DeviceModel d;
+  fill_units(d, a);
+  if (d.unit[static_cast<std::size_t>(MathClass::half)].peak == 0)
+    return fail(ErrorCode::missing_fact, message(CostMessage::no_matrix_peak, a.name, "16 bit"),
+                "accelerator/" + a.id + "#peak");
   auto ops = calibration.operators(a);
   if (!ops) return tl::unexpected(ops.error());
   d.operators = *ops;

@@ -34,6 +34,9 @@ struct DeviceModel {
   int per_node = 1;
 };
 
+// Peaks, bandwidth and unit counts of the accelerator; no coefficients.
+void fill_units(DeviceModel& d, const Accelerator& a);
+
 Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
                                       std::string_view engine, bool training,
                                       std::string_view weight_class);

@@ -18,6 +18,9 @@ enum class Metric : std::uint8_t {
   ttft_seconds,             // time to first token under the asked load, mean
   tpot_seconds,             // time per output token under the asked load, mean
   e2e_seconds,              // a whole request under the asked load, mean
+  ttft_percentile_seconds,  // at the percentile of the asked limit, p95 without one
+  tpot_percentile_seconds,
+  e2e_percentile_seconds,
   sequences_in_flight,      // over the whole cluster
   prefill_tokens_per_second,        // total, of isolated prompts
   decode_tokens_per_second_user,    // 1 / tpot
@@ -41,6 +44,7 @@ enum class Metric : std::uint8_t {
   mfu,
   hfu,
   time_to_train_seconds,
+  job_seconds,              // until all requests of a batch job are done
   // Both.
   memory_bytes,        // peak of the fullest rank
   usable_bytes,        // what that rank may use

@@ -1,0 +1,479 @@
+#include "evidence/calibrate_operators.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cost/device_model.hpp"
+#include "lower/lower.hpp"
+#include "evidence/csv.hpp"
+#include "evidence/fit.hpp"
+
+namespace trigon {
+namespace {
+
+// A measured operator (or the operators of one measured layer) on one device.
+struct Sample {
+  std::size_t device = 0;
+  std::vector<Operator> ops;
+  double seconds = 0;
+  bool held_out = false;
+};
+
+struct CollectiveSample {
+  Collective collective = Collective::all_reduce;
+  double payload = 0;
+  int ranks = 2;
+  double seconds = 0;
+  bool held_out = false;
+};
+
+std::uint64_t hash_of(const CsvRow& row) {
+  std::uint64_t h = 1469598103934665603ULL;
+  for (const std::string& f : row.fields)
+    for (unsigned char c : f) h = (h ^ c) * 1099511628211ULL;
+  return h ^ (h >> 29);
+}
+
+struct Columns {
+  const CsvTable& table;
+  double number(const CsvRow& row, const char* name) const {
+    auto c = table.column(name);
+    double v = 0;
+    if (c) {
+      const std::string& s = row.fields[*c];
+      std::from_chars(s.data(), s.data() + s.size(), v);
+    }
+    return v;
+  }
+  std::string text(const CsvRow& row, const char* name) const {
+    auto c = table.column(name);
+    return c ? row.fields[*c] : std::string();
+  }
+};
+
+// About `wanted` rows, chosen by their hash.
+std::vector<const CsvRow*> sample_rows(const CsvTable& t, std::size_t wanted) {
+  std::vector<const CsvRow*> out;
+  std::uint64_t keep = std::max<std::size_t>(1, t.rows.size() / std::max<std::size_t>(1, wanted));
+  for (const CsvRow& r : t.rows)
+    if ((hash_of(r) >> 8) % keep == 0) out.push_back(&r);
+  return out;
+}
+
+Format operand(const std::string& dtype) {
+  if (dtype == "fp8") return Format::fp8_tensor;
+  if (dtype == "nvfp4") return Format::nvfp4;
+  if (dtype == "sq") return Format::int8;
+  return Format::bf16;
+}
+
+Operator matrix(OperatorKind kind, double m, double n, double k, double groups, double read,
+                Format weights) {
+  Operator op;
+  op.kind = kind;
+  op.m = m, op.n = n, op.k = k, op.groups = groups;
+  op.weights = weights;
+  op.flops = 2 * m * n * k;
+  op.weight_bytes = read * n * k * bits_per_element(weights) / 8;
+  double in = weights == Format::bf16 ? 2 : bits_per_element(weights) / 8;
+  op.data_bytes = m * k * in + m * n * 2;
+  return op;
+}
+
+Operator attention(double batch, double queries, double keys, double context, double heads,
+                   double kv_heads, double dim, double cache_bytes) {
+  Operator op;
+  op.kind = OperatorKind::attention;
+  op.sequences = batch;
+  op.query_tokens = queries;
+  op.key_tokens = keys;
+  op.group_size = heads / std::max(1.0, kv_heads);
+  op.flops = 2 * batch * queries * keys * heads * 2 * dim;
+  op.data_bytes =
+      batch * context * kv_heads * 2 * dim * cache_bytes + batch * queries * heads * 2 * dim * 2;
+  return op;
+}
+
+struct Bench {
+  std::vector<DeviceModel> devices;
+  std::map<std::string, std::vector<Sample>> samples;  // by block
+  std::map<std::string, std::vector<CollectiveSample>> links;
+  std::map<std::string, DeviceModel> link_device;
+  std::vector<std::string> files;
+};
+
+bool starts_with(const std::string& s, const char* prefix) { return s.rfind(prefix, 0) == 0; }
+
+void read_gemm(const CsvTable& t, std::size_t device, double l2, Bench& bench) {
+  Columns c{t};
+  for (const CsvRow* r : sample_rows(t, 2400)) {
+    std::string dtype = c.text(*r, "gemm_dtype");
+    if (dtype.empty()) dtype = "bfloat16";
+    // Block-scaled FP8 tables are bound by host launches, weight-only ones by dequantisation.
+    std::string block = dtype == "bfloat16" ? "half"
+                        : dtype == "fp8"    ? "fp8"
+                        : dtype == "nvfp4"  ? "fp4"
+                        : dtype == "sq"     ? "int8"
+                                            : "";
+    if (block.empty()) continue;
+    Sample s;
+    s.device = device;
+    s.ops.push_back(matrix(OperatorKind::gemm, c.number(*r, "m"), c.number(*r, "n"),
+                           c.number(*r, "k"), 1, 1, operand(dtype)));
+    s.seconds = c.number(*r, "latency") * 1e-3;
+    s.held_out = hash_of(*r) & 1;
+    // Timed in a loop: operands that stay in L2 say nothing about memory.
+    if (s.ops[0].weight_bytes + s.ops[0].data_bytes < l2) continue;
+    if (s.seconds > 0) bench.samples[block].push_back(std::move(s));
+  }
+}
+
+void read_attention(const CsvTable& t, bool context, std::size_t device, double l2, Bench& bench) {
+  Columns c{t};
+  for (const CsvRow* r : sample_rows(t, 900)) {
+    if (c.number(*r, "window_size") > 0) continue;
+    double b = c.number(*r, "batch_size"), isl = c.number(*r, "isl");
+    double heads = c.number(*r, "num_heads"), kv = c.number(*r, "num_key_value_heads");
+    double dim = c.number(*r, "head_dim");
+    if (kv <= 0) kv = heads;
+    double cache = c.text(*r, "kv_cache_dtype") == "fp8" ? 1 : 2;
+    Sample s;
+    s.device = device;
+    if (context) {
+      s.ops.push_back(attention(b, isl, (isl + 1) / 2, isl, heads, kv, dim, 2));
+    } else {
+      double keys = c.number(*r, "step") + std::max(0.0, isl);
+      s.ops.push_back(attention(b, 1, keys, keys, heads, kv, dim, cache));
+      if (s.ops[0].data_bytes < l2) continue;
+    }
+    s.seconds = c.number(*r, "latency") * 1e-3;
+    s.held_out = hash_of(*r) & 1;
+    if (s.seconds > 0)
+      bench.samples[context ? "attention_prefill" : "attention_decode"].push_back(std::move(s));
+  }
+}
+
+void read_experts(const CsvTable& t, std::size_t device, Bench& bench) {
+  Columns c{t};
+  for (const CsvRow* r : sample_rows(t, 700)) {
+    if (c.text(*r, "moe_dtype") != "bfloat16") continue;
+    double tokens = c.number(*r, "num_tokens"), hidden = c.number(*r, "hidden_size");
+    double tp = std::max(1.0, c.number(*r, "moe_tp_size"));
+    double ep = std::max(1.0, c.number(*r, "moe_ep_size"));
+    double width = c.number(*r, "inter_size") / tp;
+    double k = c.number(*r, "topk"), e = c.number(*r, "num_experts");
+    double hit = experts_hit(e, k, tokens) / ep, pairs = tokens * k / ep;
+    if (hit <= 0 || width < 1) continue;
+    Sample s;
+    s.device = device;
+    s.ops.push_back(
+        matrix(OperatorKind::grouped_gemm, pairs, 2 * width, hidden, hit, hit, Format::bf16));
+    s.ops.push_back(
+        matrix(OperatorKind::grouped_gemm, pairs, hidden, width, hit, hit, Format::bf16));
+    s.seconds = c.number(*r, "latency") * 1e-3;
+    s.held_out = hash_of(*r) & 1;
+    if (s.seconds > 0) bench.samples["grouped"].push_back(std::move(s));
+  }
+}
+
+void read_collectives(const CsvTable& t, const std::string& link, bool custom, Bench& bench) {
+  Columns c{t};
+  for (const CsvRow& r : t.rows) {
+    CollectiveSample s;
+    std::string op = custom ? "all_reduce" : c.text(r, "op_name");
+    if (custom && c.text(r, "backend").find("eager") != std::string::npos) continue;
+    if (op == "all_reduce")
+      s.collective = Collective::all_reduce;
+    else if (op == "all_gather")
+      s.collective = Collective::all_gather;
+    else if (op == "reduce_scatter")
+      s.collective = Collective::reduce_scatter;
+    else if (op == "alltoall")
+      s.collective = Collective::all_to_all;
+    else
+      continue;
+    s.payload = c.number(r, "message_size") * 2;  // elements of two bytes
+    s.ranks = static_cast<int>(c.number(r, "num_gpus"));
+    s.seconds = c.number(r, "latency") * 1e-3;
+    s.held_out = hash_of(r) & 1;
+    if (s.seconds > 0 && s.ranks > 1) bench.links[(custom ? "small/" : "") + link].push_back(s);
+  }
+}
+
+DeviceModel bare_device(const Accelerator& a) {
+  DeviceModel d;
+  fill_units(d, a);
+  for (MatrixCoefficients& m : d.operators.matrix) m = {0.8, 150, 0.5, 3, 0};
+  d.operators.stream = {0.8, 1e5, 0};
+  d.operators.attention = {0.5, 500, 0.8, 1e5, 0};
+  d.operators.launch_seconds = 3e-6;
+  d.per_node = 8;
+  d.intra.one_way = a.peer_link.one_way.in_base();
+  if (d.intra.one_way <= 0 && a.pcie_one_way) d.intra.one_way = a.pcie_one_way->in_base();
+  d.intra.topology = PeerTopology::fabric_switch;
+  return d;
+}
+
+double predicted(const DeviceModel& d, const Sample& s) {
+  double t = 0;
+  for (const Operator& op : s.ops) t += operator_time(d, op).seconds;
+  return t;
+}
+
+double log_error(double a, double b) { return std::fabs(std::log(a / b)); }
+
+// Half width of the central 68 % of the held-out log errors.
+template <class F>
+double held_out_error(std::size_t n, F&& error) {
+  std::vector<double> e;
+  for (std::size_t i = 0; i < n; ++i)
+    if (double v = error(i); v >= 0) e.push_back(v);
+  if (e.empty()) return 0;
+  std::sort(e.begin(), e.end());
+  return e[std::min(e.size() - 1, e.size() * 68 / 100)];
+}
+
+struct FamilyFit {
+  OperatorCoefficients coefficients;
+  std::map<std::string, std::size_t> rows;
+};
+
+// Fits one block; `apply` copies trial coefficients into every device.
+double fit_block(Bench& bench, const std::string& block, OperatorCoefficients& trial,
+                 std::vector<FitParameter> parameters, int iterations) {
+  const std::vector<Sample>& all = bench.samples[block];
+  auto loss = [&] {
+    for (DeviceModel& d : bench.devices) d.operators = trial;
+    double sum = 0;
+    std::size_t n = 0;
+    for (const Sample& s : all)
+      if (!s.held_out) sum += log_error(predicted(bench.devices[s.device], s), s.seconds), ++n;
+    return n ? sum / static_cast<double>(n) : 0;
+  };
+  minimise(parameters, loss, iterations, 20240607);
+  loss();
+  return held_out_error(all.size(), [&](std::size_t i) {
+    return all[i].held_out ? log_error(predicted(bench.devices[all[i].device], all[i]),
+                                       all[i].seconds)
+                           : -1;
+  });
+}
+
+CoefficientBlock matrix_block(const std::string& name, const MatrixCoefficients& m,
+                              std::size_t rows) {
+  return {name,
+          {{"ceiling", m.ceiling},
+           {"k_half", m.k_half},
+           {"wave_exponent", m.wave_exponent},
+           {"sharpness", m.sharpness},
+           {"error", m.error}},
+          rows};
+}
+
+CoefficientSheet fit_family(const std::string& family, Bench& bench) {
+  CoefficientSheet sheet;
+  sheet.id = "operators/" + family;
+  for (const std::string& f : bench.files) sheet.source += (sheet.source.empty() ? "" : "; ") + f;
+  OperatorCoefficients c = bench.devices[0].operators;
+  auto matrix_parameters = [&](MathClass cls) {
+    MatrixCoefficients& m = c.matrix[static_cast<std::size_t>(cls)];
+    return std::vector<FitParameter>{{&m.ceiling, 0.05, 1.0},
+                                     {&m.k_half, 1, 4000},
+                                     {&m.wave_exponent, 0.01, 1},
+                                     {&m.sharpness, 1, 10}};
+  };
+  auto rows = [&](const char* block) { return bench.samples[block].size(); };
+  if (rows("half")) {
+    auto p = matrix_parameters(MathClass::half);
+    p.push_back({&c.stream.ceiling, 0.2, 1.0});
+    p.push_back({&c.stream.half_bytes, 1, 4e6});
+    p.push_back({&c.launch_seconds, 5e-7, 2e-5});
+    double error = fit_block(bench, "half", c, p, 2500);
+    MatrixCoefficients& m = c.matrix[static_cast<std::size_t>(MathClass::half)];
+    m.error = error;
+    sheet.blocks.push_back(matrix_block("half", m, rows("half")));
+    sheet.blocks.push_back({"stream",
+                            {{"ceiling", c.stream.ceiling},
+                             {"half_bytes", c.stream.half_bytes},
+                             {"error", error}},
+                            rows("half")});
+    sheet.blocks.push_back({"launch", {{"seconds", c.launch_seconds}, {"error", error}}, rows("half")});
+  }
+  for (auto [block, cls] : {std::pair<const char*, MathClass>{"fp8", MathClass::fp8},
+                            {"fp4", MathClass::fp4},
+                            {"int8", MathClass::int8}}) {
+    if (!rows(block)) continue;
+    double error = fit_block(bench, block, c, matrix_parameters(cls), 1500);
+    MatrixCoefficients& m = c.matrix[static_cast<std::size_t>(cls)];
+    m.error = error;
+    sheet.blocks.push_back(matrix_block(block, m, rows(block)));
+  }
+  if (rows("attention_prefill") && rows("attention_decode")) {
+    AttentionCoefficients& a = c.attention;
+    double pe = fit_block(bench, "attention_prefill", c,
+                          {{&a.prefill_ceiling, 0.02, 1}, {&a.keys_half, 1, 20000}}, 800);
+    double de = fit_block(bench, "attention_decode", c,
+                          {{&a.decode_ceiling, 0.05, 1}, {&a.half_bytes, 1, 5e7}}, 800);
+    sheet.blocks.push_back({"attention",
+                            {{"prefill_ceiling", a.prefill_ceiling},
+                             {"keys_half", a.keys_half},
+                             {"decode_ceiling", a.decode_ceiling},
+                             {"half_bytes", a.half_bytes},
+                             {"error", std::max(pe, de)}},
+                            rows("attention_prefill") + rows("attention_decode")});
+  }
+  if (rows("grouped")) {
+    double error = fit_block(bench, "grouped", c, {{&c.grouped_factor, 0.1, 1.5}}, 300);
+    sheet.blocks.push_back(
+        {"grouped", {{"factor", c.grouped_factor}, {"error", error}}, rows("grouped")});
+  }
+  return sheet;
+}
+
+CoefficientSheet fit_link(const std::string& link, DeviceModel d, const Bench& bench) {
+  const auto& large = bench.links.at(link);
+  LinkCoefficients& c = d.intra.c;
+  c = {0.8, 1e6, 5e-6, 0, 0, Basis::calibrated, {}};
+  auto error_of = [&](const CollectiveSample& s) {
+    return log_error(collective_seconds(d, s.collective, s.payload, s.ranks), s.seconds);
+  };
+  auto loss_of = [&](const std::vector<CollectiveSample>& all) {
+    double sum = 0;
+    std::size_t n = 0;
+    for (const CollectiveSample& s : all)
+      if (!s.held_out) sum += error_of(s), ++n;
+    return n ? sum / static_cast<double>(n) : 0;
+  };
+  minimise({{&c.ceiling, 0.1, 1.1}, {&c.half_bytes, 1, 1e9}, {&c.latency_seconds, 1e-7, 1e-4}},
+           [&] { return loss_of(large); }, 2000, 7);
+  auto small = bench.links.find("small/" + link);
+  if (small != bench.links.end()) {
+    c.small_latency_seconds = 5e-6;
+    minimise({{&c.small_latency_seconds, 1e-7, 1e-4}}, [&] { return loss_of(small->second); }, 200,
+             7);
+  }
+  double small_latency = c.small_latency_seconds;
+  c.small_latency_seconds = 0;  // the library's own collectives are judged without it
+  double error = held_out_error(large.size(), [&](std::size_t i) {
+    return large[i].held_out ? error_of(large[i]) : -1;
+  });
+  CoefficientSheet sheet;
+  sheet.id = "link/" + link;
+  for (const std::string& f : bench.files) sheet.source += (sheet.source.empty() ? "" : "; ") + f;
+  sheet.blocks.push_back({"",
+                          {{"ceiling", c.ceiling},
+                           {"half_bytes", c.half_bytes},
+                           {"latency_seconds", c.latency_seconds},
+                           {"small_latency_seconds", small_latency},
+                           {"error", error}},
+                          large.size()});
+  return sheet;
+}
+
+// Geometric mean over families, block by block; the error is how far the families lie from it.
+CoefficientSheet mean_sheet(const std::string& id, const std::vector<CoefficientSheet>& sheets) {
+  CoefficientSheet out;
+  out.id = id;
+  out.source = "geometric mean over:";
+  std::map<std::string, std::map<std::string, std::vector<double>>> values;
+  for (const CoefficientSheet& s : sheets) {
+    out.source += " " + s.id;
+    for (const CoefficientBlock& b : s.blocks)
+      for (const auto& [k, v] : b.values) values[b.name][k].push_back(std::max(v, 1e-12));
+  }
+  for (const auto& [block, keys] : values) {
+    CoefficientBlock b{block, {}, 0};
+    double spread = 0;
+    for (const auto& [k, v] : keys) {
+      double sum = 0;
+      for (double x : v) sum += std::log(x);
+      double mean = sum / static_cast<double>(v.size());
+      if (k == "ceiling" || k == "prefill_ceiling" || k == "factor" || k == "seconds")
+        for (double x : v) spread = std::max(spread, std::fabs(std::log(x) - mean));
+      b.values.push_back({k, std::exp(mean)});
+      b.rows = v.size();
+    }
+    for (auto& [k, v] : b.values)
+      if (k == "error") v = std::sqrt(v * v + std::max(spread, 0.15) * std::max(spread, 0.15));
+    out.blocks.push_back(std::move(b));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<CoefficientSheet>> calibrate_operators(
+    const std::vector<const Accelerator*>& devices, const std::vector<OperatorTables>& tables) {
+  std::map<std::string, Bench> families;
+  std::map<std::string, Bench> links;
+  for (const OperatorTables& t : tables) {
+    auto it = std::find_if(devices.begin(), devices.end(),
+                           [&](const Accelerator* a) { return a->id == t.accelerator; });
+    if (it == devices.end())
+      return fail(ErrorCode::unknown_name,
+                  message(BaseMessage::unknown_name, "accelerator", t.accelerator),
+                  t.directory.string());
+    const Accelerator& a = **it;
+    Bench& bench = families[a.family];
+    std::size_t device = bench.devices.size();
+    bench.devices.push_back(bare_device(a));
+    std::string link = a.peer_link.type.empty() ? "pcie" : a.peer_link.type;
+    Bench& wires = links[link];
+    wires.link_device.emplace(link, bare_device(a));
+    std::vector<std::filesystem::path> files;
+    std::error_code ec;
+    for (const auto& entry : std::filesystem::directory_iterator(t.directory, ec))
+      files.push_back(entry.path());
+    if (ec)
+      return fail(ErrorCode::unreadable, message(BaseMessage::cannot_open, ec.message()),
+                  t.directory.string());
+    std::sort(files.begin(), files.end());
+    double l2 = a.l2 ? a.l2->in_base() : 0;
+    for (const auto& file : files) {
+      std::string name = file.filename().string();
+      if (file.extension() != ".csv") continue;
+      bool gemm = starts_with(name, "gemm_perf"), context = starts_with(name, "context_attention");
+      bool decode = starts_with(name, "generation_attention"), moe = starts_with(name, "moe_perf");
+      bool nccl = starts_with(name, "nccl_perf"), custom = starts_with(name, "custom_allreduce");
+      if (!gemm && !context && !decode && !moe && !nccl && !custom) continue;
+      auto table = read_csv(file);
+      if (!table) return tl::unexpected(table.error());
+      (nccl || custom ? wires : bench).files.push_back(t.accelerator + "/" + name);
+      if (gemm) read_gemm(*table, device, l2, bench);
+      if (context || decode) read_attention(*table, context, device, l2, bench);
+      if (moe) read_experts(*table, device, bench);
+      if (nccl || custom) read_collectives(*table, link, custom, wires);
+    }
+  }
+  std::vector<CoefficientSheet> out, operators, near;
+  for (auto& [family, bench] : families)
+    if (!bench.samples.empty()) operators.push_back(fit_family(family, bench));
+  for (auto& [link, bench] : links)
+    if (bench.links.count(link)) near.push_back(fit_link(link, bench.link_device.at(link), bench));
+  out = operators;
+  out.push_back(mean_sheet("operators/any", operators));
+  out.insert(out.end(), near.begin(), near.end());
+  out.push_back(mean_sheet("link/any-inside-node", near));
+  return out;
+}
+
+std::string write_sheet(const CoefficientSheet& s, const std::string& date,
+                        const std::string& command) {
+  std::string out = "# Written by `" + command + "`; run it again instead of editing.\n";
+  std::string source;
+  for (char c : s.source) source += c == '"' || c == '\\' ? '\'' : c;
+  out += fmt::format("kind = \"calibration\"\nid = \"{}\"\nsource = \"{}\"\ndate = \"{}\"\n", s.id,
+                     source, date);
+  for (const CoefficientBlock& b : s.blocks) {
+    if (!b.name.empty()) out += "\n[" + b.name + "]\n";
+    for (const auto& [k, v] : b.values) out += fmt::format("{} = {:.4g}\n", k, v);
+    out += fmt::format("rows = {}\n", b.rows);
+  }
+  return out;
+}
+
+}  // namespace trigon

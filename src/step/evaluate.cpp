@@ -1,0 +1,45 @@
+#include <limits>
+
+#include "step/evaluate_parts.hpp"
+
+namespace trigon {
+namespace {
+
+template <class Recorder>
+void evaluate_memory(const Tables& t, const Plan& plan, Evaluation& e, Recorder& recorder) {
+  FullestRank fullest = t.memory.fullest(plan);
+  e.memory = fullest.memory;
+  if constexpr (Recorder::on) e.memory = t.memory.evaluate(plan, fullest.stage, recorder);
+  double used = e.memory.total();
+  double budget = t.memory.budget_bytes(plan, e.memory).value;
+  e[Metric::memory_bytes] = used;
+  e[Metric::usable_bytes] = budget;
+  e[Metric::headroom_bytes] = budget - used;
+  e.fits = used <= budget;
+}
+
+}  // namespace
+
+template <class Recorder>
+Evaluation evaluate(const Tables& t, const Plan& plan, Recorder& recorder) {
+  Evaluation e;
+  e.values.fill(std::numeric_limits<double>::quiet_NaN());
+  if (auto serve = std::get_if<Serve>(&t.job)) {
+    // How many sequences are in flight decides the memory, so the load comes first.
+    Plan loaded = plan;
+    evaluate_serve(t, *serve, loaded, e, recorder);
+    evaluate_memory(t, loaded, e, recorder);
+  } else if (auto batch = std::get_if<Batch>(&t.job)) {
+    evaluate_batch(t, *batch, plan, e, recorder);
+    evaluate_memory(t, plan, e, recorder);
+  } else {
+    evaluate_train(t, plan, e, recorder);
+    evaluate_memory(t, plan, e, recorder);
+  }
+  return e;
+}
+
+template Evaluation evaluate<NoRecord>(const Tables&, const Plan&, NoRecord&);
+template Evaluation evaluate<Record>(const Tables&, const Plan&, Record&);
+
+}  // namespace trigon

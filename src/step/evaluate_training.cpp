@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cmath>
+
+#include "step/evaluate_parts.hpp"
+
+namespace trigon {
+namespace {
+
+const TrainPass& pass_of(const Tables& t, const Plan& p) {
+  std::size_t i = index_in(t.domain.tensor, p.tensor);
+  i = i * t.domain.expert.size() + index_in(t.domain.expert, p.expert);
+  i = i * t.domain.context.size() + index_in(t.domain.context, p.context);
+  i = i * 2 + (p.sequence_parallel ? 1 : 0);
+  i = i * t.domain.micro_batch.size() + index_in(t.domain.micro_batch, p.micro_batch);
+  return t.train.pass[i];
+}
+
+// Bytes the optimizer step reads and writes for each parameter it owns: gradient, master weight
+// and two moments read, master weight, moments and the 16-bit weight written.
+double optimizer_bytes(TrainRecipe r) {
+  switch (r) {
+    case TrainRecipe::mixed_16bit:
+      return 2 + 12 + 12 + 2;
+    case TrainRecipe::mixed_fp32_grad:
+      return 4 + 12 + 12 + 2;
+    case TrainRecipe::pure_bf16:
+      return 2 + 6 + 6;
+    case TrainRecipe::autocast_fp32:
+    case TrainRecipe::fp32:
+      return 4 + 12 + 12;
+  }
+  return 28;
+}
+
+double gradient_bytes(TrainRecipe r) {
+  return r == TrainRecipe::mixed_16bit || r == TrainRecipe::pure_bf16 ? 2 : 4;
+}
+
+}  // namespace
+
+template <class Recorder>
+void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& recorder) {
+  const TrainTables& tr = t.train;
+  const TrainPass& pass = pass_of(t, plan);
+  const DeviceModel& d = t.device;
+  double stages = plan.pipeline, v = plan.virtual_stages;
+  double m = std::max(1, plan.accumulation);
+  double sequence = 0, tokens = 0;
+  if (auto j = std::get_if<Train>(&t.job)) sequence = static_cast<double>(j->sequence), tokens = j->tokens;
+  if (auto j = std::get_if<FineTune>(&t.job)) sequence = static_cast<double>(j->sequence), tokens = j->tokens;
+  // The slowest stage sets the pace: layers are dealt out evenly, rounded up.
+  double share = std::ceil(t.layers / stages) / t.layers;
+  double recompute_layers = plan.recompute == Recompute::full        ? pass.forward
+                            : plan.recompute == Recompute::selective ? pass.attention_forward
+                                                                     : 0;
+  double first_ends = pass.embedding_forward + pass.embedding_backward;
+  double last_ends = pass.ends_forward + pass.ends_backward;
+  double ends = stages > 1 ? std::max(first_ends, last_ends) : first_ends + last_ends;
+  double forward = pass.forward * share + (stages > 1 ? pass.ends_forward : pass.ends_forward + pass.embedding_forward);
+  double recompute = recompute_layers * share;
+  double send = 0;
+  int stride = plan.tensor * plan.context * plan.data;
+  if (stages > 1) send = 2 * collective_seconds(d, Collective::send, pass.boundary, 2, stride);
+  double micro = (pass.forward + pass.backward) * share + recompute + ends + send;
+  double backward = micro - forward - recompute - send;
+  double bubble = (stages - 1) / v * micro;
+
+  // Parameters of one rank. Experts are divided by the expert group, the rest by the tensor group.
+  double dense = (tr.parameters - tr.expert_parameters) / plan.tensor / stages;
+  double experts = tr.expert_parameters / plan.tensor / std::max(1, plan.expert) / stages;
+  double trained = (dense + experts) * tr.trainable_share;
+  int replicas = plan.data * plan.context;
+  int expert_replicas = std::max(1, replicas / std::max(1, plan.expert));
+  double grad = gradient_bytes(plan.recipe);
+  double overlap = d.engine.overlap;
+  double dense_trained = dense * tr.trainable_share, expert_trained = experts * tr.trainable_share;
+  auto over_replicas = [&](Collective c, double bytes_per_parameter, double scale) {
+    return scale * (collective_seconds(d, c, dense_trained * bytes_per_parameter, replicas, plan.tensor) +
+                    collective_seconds(d, c, expert_trained * bytes_per_parameter, expert_replicas,
+                                       plan.tensor * std::max(1, plan.expert)));
+  };
+  double exposed = 0, reduction = 0;
+  if (replicas > 1) {
+    double weight_bytes = bits_per_element(t.domain.weights.value_or(Format::bf16)) / 8;
+    if (plan.zero >= 3) {
+      // Weights are gathered for the forward and again for the backward pass of each micro-batch,
+      // gradients scattered after it; what compute does not hide is exposed.
+      double all = (dense + experts) * weight_bytes;
+      double gather = 2 * collective_seconds(d, Collective::all_gather, all, replicas, plan.tensor);
+      reduction = m * (gather + over_replicas(Collective::reduce_scatter, grad, 1));
+      exposed = std::max(0.0, reduction - overlap * m * micro);
+    } else {
+      reduction = plan.zero == 0 ? over_replicas(Collective::all_reduce, grad, 1)
+                                 : over_replicas(Collective::reduce_scatter, grad, plan.zero == 2 ? m : 1) +
+                                       over_replicas(Collective::all_gather, weight_bytes, 1);
+      // Only the last micro-batch's backward can hide a reduction that happens once a step.
+      double hides = backward * (plan.zero == 2 ? m : 1);
+      exposed = std::max(0.0, reduction - overlap * hides);
+    }
+  }
+  double owned = trained / (plan.zero >= 1 ? replicas : 1);
+  double optimizer = owned * optimizer_bytes(plan.recipe) /
+                     (d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor);
+  double step = m * micro + bubble + exposed + optimizer + d.engine.step_overhead_seconds;
+
+  double sequences = static_cast<double>(plan.micro_batch) * m * plan.data;
+  double step_tokens = sequences * sequence;
+  double cards = plan.ranks();
+  // Model FLOPs: forward + 2 x forward for the backward, 1 x where weights are frozen; causal
+  // attention counted at half, recomputation not at all.
+  double backward_share = tr.frozen_base ? 1 + 2 * tr.trainable_share : 2;
+  double model_flops = sequences * tr.forward_flops * (1 + backward_share);
+  double repeated = plan.recompute == Recompute::full
+                        ? tr.forward_flops - tr.head_flops
+                        : plan.recompute == Recompute::selective ? tr.attention_forward_flops : 0;
+  double peak = d.unit[static_cast<std::size_t>(math_class(d, t.domain.weights.value_or(Format::bf16),
+                                                           t.domain.activations))]
+                    .peak;
+  e[Metric::step_seconds] = step;
+  e[Metric::forward_seconds] = m * forward;
+  e[Metric::backward_seconds] = m * backward;
+  e[Metric::recompute_seconds] = m * recompute;
+  e[Metric::optimizer_seconds] = optimizer;
+  e[Metric::exposed_communication_seconds] =
+      exposed + m * (send + pass.tensor_communication * share);
+  e[Metric::bubble_seconds] = bubble;
+  e[Metric::train_tokens_per_second] = step_tokens / step;
+  e[Metric::tokens_per_second_per_gpu] = step_tokens / step / cards;
+  e[Metric::samples_per_second_per_gpu] = sequences / step / cards;
+  e[Metric::model_flops_per_gpu_second] = model_flops / step / cards;
+  e[Metric::mfu] = model_flops / (step * cards * peak);
+  e[Metric::hfu] = (model_flops + sequences * repeated) / (step * cards * peak);
+  e[Metric::time_to_train_seconds] = tokens / step_tokens * step;
+  if constexpr (Recorder::on) {
+    recorder.step([&] {
+      return DerivationStep{&formulas::kMicroBatch, micro, "s", "slowest stage",
+                            {{"forward", forward, "s"},
+                             {"backward", backward, "s"},
+                             {"recompute", recompute, "s"},
+                             {"send", send, "s"}}};
+    });
+    recorder.step([&] {
+      return DerivationStep{&formulas::kBubble, bubble, "s", "pipeline",
+                            {{"pipeline", stages, ""}, {"virtual", v, ""}, {"micro_batch_time", micro, "s"}}};
+    });
+    recorder.step([&] {
+      return DerivationStep{&formulas::kGradientReduction, exposed, "s", "data parallel",
+                            {{"reduction", reduction, "s"},
+                             {"overlap", overlap, "", "calibration/" + d.engine.sheet},
+                             {"backward", backward, "s"}}};
+    });
+    recorder.step([&] {
+      return DerivationStep{&formulas::kOptimizer, optimizer, "s", "one rank",
+                            {{"parameters", owned, ""},
+                             {"bytes", optimizer_bytes(plan.recipe), "B"},
+                             {"bandwidth", d.bandwidth, "B/s",
+                              "accelerator/" + d.accelerator->id + "#memory.bandwidth_gb_per_s"}}};
+    });
+    recorder.step([&] {
+      return DerivationStep{&formulas::kStep, step, "s", "optimizer step",
+                            {{"accumulation", m, ""},
+                             {"micro_batch_time", micro, "s"},
+                             {"bubble", bubble, "s"},
+                             {"exposed", exposed, "s"},
+                             {"optimizer", optimizer, "s"}}};
+    });
+    recorder.step([&] {
+      return DerivationStep{&formulas::kTimeToTrain, e[Metric::time_to_train_seconds], "s", "all tokens",
+                            {{"tokens", tokens, "tokens"},
+                             {"step_tokens", step_tokens, "tokens"},
+                             {"step", step, "s"}}};
+    });
+    recorder.step([&] {
+      return DerivationStep{&formulas::kMfu, e[Metric::mfu], "", "causal attention at half",
+                            {{"model_flops", model_flops, "FLOP"},
+                             {"cards", cards, ""},
+                             {"peak", peak, "FLOP/s"}}};
+    });
+  }
+}
+
+template void evaluate_train<NoRecord>(const Tables&, const Plan&, Evaluation&, NoRecord&);
+template void evaluate_train<Record>(const Tables&, const Plan&, Evaluation&, Record&);
+
+}  // namespace trigon

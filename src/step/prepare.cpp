@@ -1,0 +1,342 @@
+#include <algorithm>
+#include <cmath>
+
+#include "lower/lower.hpp"
+#include "memory/layer_share.hpp"
+#include "step/pass_time.hpp"
+#include "step/tables.hpp"
+
+namespace trigon {
+namespace {
+
+// Sequences per decode pass that are costed; evaluation interpolates between them. Fine at the
+// start, where a staircase of tiles shows, and about 1.4x apart later.
+std::vector<std::int32_t> batch_grid(std::int64_t limit, std::int32_t asked) {
+  std::vector<std::int32_t> grid{1,  2,  3,  4,  6,   8,   12,  16,  24,  32,   48,
+                                 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048};
+  std::erase_if(grid, [&](std::int32_t b) { return limit > 0 && b > limit; });
+  for (std::int64_t extra : {limit, static_cast<std::int64_t>(asked)})
+    if (extra > 0 && extra <= 65536) grid.push_back(static_cast<std::int32_t>(extra));
+  std::sort(grid.begin(), grid.end());
+  grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
+  return grid;
+}
+
+struct Lengths {
+  double input = 0, output = 0;
+};
+
+Lengths lengths_of(const Job& job) {
+  if (auto s = std::get_if<Serve>(&job))
+    return {static_cast<double>(s->input_tokens), static_cast<double>(s->output_tokens)};
+  if (auto b = std::get_if<Batch>(&job))
+    return {static_cast<double>(b->input_tokens), static_cast<double>(b->output_tokens)};
+  return {};
+}
+
+Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
+  Pass p;
+  p.kv = t.domain.kv;
+  p.activations = t.domain.activations;
+  p.tensor = tensor;
+  p.expert = expert;
+  p.absorbed_latent = t.engine.mla_absorbed;
+  p.fused_elementwise = t.engine.launch == Launch::graphs;
+  p.replace_weights = t.domain.weights;
+  return p;
+}
+
+}  // namespace
+
+PromptPasses prompt_passes(double sequences, double input, double budget) {
+  PromptPasses p;
+  if (budget <= 0 || sequences * input <= budget) return {1, sequences, input, 0};
+  if (input <= budget) {
+    double together = std::max(1.0, std::floor(budget / input));
+    p.passes = std::ceil(sequences / together);
+    p.sequences = sequences / p.passes;
+    p.new_tokens = input;
+    return p;
+  }
+  double chunks = std::ceil(input / budget);
+  p.passes = sequences * chunks;
+  p.sequences = 1;
+  p.new_tokens = input / chunks;
+  p.mean_cached = (input - p.new_tokens) / 2;
+  return p;
+}
+
+Pass decode_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double batch) {
+  Pass p = base_pass(t, tensor, expert);
+  Lengths l = lengths_of(t.job);
+  p.sequences = batch;
+  p.new_tokens = 1;
+  p.cached_tokens = l.input + std::max(0.0, l.output - 1) / 2;
+  p.logits_rows = 1;
+  return p;
+}
+
+Pass prefill_pass(const Tables& t, std::int32_t tensor, std::int32_t expert,
+                  const PromptPasses& passes) {
+  Pass p = base_pass(t, tensor, expert);
+  p.sequences = passes.sequences;
+  p.new_tokens = passes.new_tokens;
+  p.cached_tokens = passes.mean_cached;
+  p.logits_rows = t.engine.logits == LogitsRows::all_tokens ? passes.new_tokens : 1;
+  return p;
+}
+
+PassTime pass_time(const Tables& t, const Pass& pass) {
+  PassTime out;
+  OperatorList ops;
+  ops.reserve(32);
+  for (const LayerRun& run : t.stack->runs) {
+    ops.clear();
+    lower_layer(*t.stack, run.layer, pass, ops);
+    double layer = list_seconds(t.device, ops);
+    // Eager launches: a layer takes as long as the host needs to launch it, if that is longer.
+    layer = std::max(layer, t.device.engine.layer_overhead_seconds);
+    out.layers += layer * static_cast<double>(run.count);
+  }
+  ops.clear();
+  lower_embedding(*t.stack, pass, ops);
+  lower_head(*t.stack, pass, ops);
+  out.ends = list_seconds(t.device, ops);
+  return out;
+}
+
+namespace {
+
+void fill_inference(Tables& t, std::int32_t asked_batch) {
+  InferenceTables& i = t.inference;
+  Lengths l = lengths_of(t.job);
+  i.batches = batch_grid(t.engine.max_sequences, asked_batch);
+  for (std::int32_t tensor : t.domain.tensor) {
+    for (std::int32_t expert : t.domain.expert) {
+      std::int32_t e = expert <= tensor && tensor % expert == 0 ? expert : 1;
+      for (std::int32_t b : i.batches) {
+        i.decode.push_back(pass_time(t, decode_pass(t, tensor, e, b)));
+        PromptPasses passes = prompt_passes(b, l.input, static_cast<double>(t.engine.max_batched_tokens));
+        PassTime one = pass_time(t, prefill_pass(t, tensor, e, passes));
+        i.prefill.push_back({one.layers * passes.passes, one.ends * passes.passes});
+      }
+    }
+    double bytes = static_cast<double>(t.stack->hidden) * bits_per_element(t.domain.activations) / 8;
+    i.send_per_token.push_back(bytes);
+  }
+}
+
+// Backward of one operator: gradients of the input and, where weights train, of the weights.
+double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_train) {
+  if (op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm) {
+    Operator input = op;
+    std::swap(input.n, input.k);
+    double t = operator_time(d, input).seconds;
+    if (weights_train) {
+      Operator weight = op;
+      if (op.kind == OperatorKind::gemm) {
+        weight.m = op.k;
+        weight.k = op.m;
+      }
+      t += operator_time(d, weight).seconds;
+    }
+    return t;
+  }
+  OperatorTime f = operator_time(d, op);
+  // Flash attention recomputes the scores: 5 products instead of 2.
+  if (op.kind == OperatorKind::attention) return 2.5 * f.seconds;
+  if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather)
+    return 2 * f.seconds;
+  return f.seconds;  // collectives mirror the forward ones
+}
+
+bool is_collective(OperatorKind k) { return k >= OperatorKind::all_reduce; }
+
+void fill_train(Tables& t, std::int64_t sequence) {
+  TrainTables& tr = t.train;
+  const Stack& stack = *t.stack;
+  double s = static_cast<double>(sequence);
+  // FLOPs of one sequence on one rank, causal attention halved by mean_keys.
+  {
+    OperatorList ops;
+    Pass p;
+    p.new_tokens = s;
+    p.logits_rows = s;
+    for (const LayerRun& run : stack.runs) {
+      ops.clear();
+      lower_layer(stack, run.layer, p, ops);
+      for (const Operator& op : ops) {
+        if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) continue;
+        tr.forward_flops += op.flops * static_cast<double>(run.count);
+        if (op.kind == OperatorKind::attention)
+          tr.attention_forward_flops += op.flops * static_cast<double>(run.count);
+      }
+    }
+    ops.clear();
+    lower_head(stack, p, ops);
+    for (const Operator& op : ops)
+      if (op.kind == OperatorKind::gemm) tr.head_flops += op.flops;
+    tr.forward_flops += tr.head_flops;
+  }
+  for (std::int32_t tensor : t.domain.tensor)
+    for (std::int32_t expert : t.domain.expert)
+      for (std::int32_t context : t.domain.context)
+        for (int sp = 0; sp < 2; ++sp) {
+          bool wanted = sp ? t.domain.with_sequence_parallel : t.domain.without_sequence_parallel;
+          for (std::int32_t mb : t.domain.micro_batch) {
+            TrainPass out;
+            if (wanted) {
+              Pass p;
+              p.sequences = mb;
+              p.new_tokens = s;
+              p.logits_rows = s;
+              p.activations = t.domain.activations;
+              p.tensor = tensor;
+              p.expert = expert;
+              p.context = context;
+              p.expert_inside_tensor = false;
+              p.sequence_parallel = sp != 0;
+              p.fused_elementwise = t.engine.launch == Launch::graphs;
+              p.replace_weights = t.domain.weights;
+              OperatorList ops;
+              auto add = [&](double count, double& forward, double& backward) {
+                double f = 0, b = 0;
+                for (const Operator& op : ops) {
+                  double one = operator_time(t.device, op).seconds;
+                  double back = backward_seconds(t.device, op, !tr.frozen_base);
+                  if (op.kind == OperatorKind::attention) {
+                    if (context > 1) {
+                      // Keys and values of the other context ranks come over the link.
+                      double kv = p.sequences * s * op.n * (op.k + op.k) *
+                                  bits_per_element(p.activations) / 8;
+                      double ring = collective_seconds(t.device, Collective::all_gather, kv, context,
+                                                       tensor);
+                      one = std::max(one, ring);
+                      back = std::max(back, 2 * ring);
+                    }
+                    out.attention_forward += count * one;
+                  }
+                  if (is_collective(op.kind)) out.tensor_communication += count * (one + back);
+                  f += one;
+                  b += back;
+                }
+                double host = t.device.engine.layer_overhead_seconds;
+                forward += count * std::max(f, host);
+                backward += count * std::max(b, 2 * host);
+              };
+              for (const LayerRun& run : stack.runs) {
+                ops.clear();
+                lower_layer(stack, run.layer, p, ops);
+                add(static_cast<double>(run.count), out.forward, out.backward);
+              }
+              double no_attention = out.attention_forward;
+              ops.clear();
+              lower_embedding(stack, p, ops);
+              add(1, out.embedding_forward, out.embedding_backward);
+              ops.clear();
+              lower_head(stack, p, ops);
+              add(1, out.ends_forward, out.ends_backward);
+              out.attention_forward = no_attention;
+              out.boundary = mb * s * static_cast<double>(stack.hidden) *
+                             bits_per_element(p.activations) / 8 / context / (sp ? tensor : 1);
+            }
+            tr.pass.push_back(out);
+          }
+        }
+}
+
+}  // namespace
+
+const char* weight_class(const Model& model, std::optional<Format> replaced) {
+  Format f = model.weight_format;
+  bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
+  if (replaced && sixteen) f = *replaced;
+  switch (f) {
+    case Format::bf16:
+    case Format::f16:
+      return "half";
+    case Format::f32:
+      return "fp32";
+    case Format::fp8_tensor:
+    case Format::fp8_block:
+    case Format::mxfp8:
+    case Format::f8_e4m3:
+    case Format::f8_e5m2:
+      return "fp8";
+    case Format::nvfp4:
+    case Format::mxfp4:
+      return "fp4";
+    case Format::int8:
+    case Format::i8:
+      return "int8";
+    case Format::int4_g128:
+    case Format::int4_g64:
+    case Format::int4_g32:
+    case Format::int3_g128:
+    case Format::int2_g128:
+    case Format::nf4:
+    case Format::nf4_double:
+      return "int4";
+    default:
+      return "gguf";
+  }
+}
+
+Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluster,
+                       const EnginePolicy& engine, const Calibration& calibration,
+                       const Range& usable_bytes, const PlanDomain& domain) {
+  Tables t;
+  t.model = &model;
+  t.stack = language_stack(model);
+  if (!t.stack)
+    return fail(ErrorCode::unsupported, message(StepMessage::no_language_stack, model.id));
+  t.job = job;
+  t.cluster = cluster;
+  t.engine = engine;
+  t.domain = domain;
+  t.layers = static_cast<double>(t.stack->layers());
+  bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
+  auto device = make_device_model(cluster, calibration, engine.id, training,
+                                  weight_class(model, domain.weights));
+  if (!device) return tl::unexpected(device.error());
+  t.device = *device;
+  auto memory = MemoryModel::prepare(model, job, cluster, engine, usable_bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  t.memory = std::move(*memory);
+  if (!training) {
+    fill_inference(t, domain.micro_batch.empty() ? 0 : domain.micro_batch.back());
+    return t;
+  }
+  ParameterCount count = count_parameters(*t.stack);
+  TrainTables& tr = t.train;
+  tr.parameters = static_cast<double>(count.total);
+  tr.embedding_parameters = static_cast<double>(count.embedding);
+  for (const LayerRun& run : t.stack->runs)
+    for (const SubLayer& part : run.layer.parts)
+      if (auto m = std::get_if<MixtureOfExperts>(&part))
+        tr.expert_parameters += static_cast<double>(run.count) *
+                                static_cast<double>(m->up.parameters() + m->down.parameters() +
+                                                    (m->gate ? m->gate->parameters() : 0));
+  tr.trainable_parameters = tr.parameters;
+  std::int64_t sequence = 0;
+  if (auto j = std::get_if<Train>(&job)) sequence = j->sequence;
+  if (auto j = std::get_if<FineTune>(&job)) {
+    sequence = j->sequence;
+    tr.frozen_base = j->method != TuneMethod::full;
+    if (tr.frozen_base) {
+      // LoRA trains rank * (in + out) parameters for each adapted matrix.
+      ShareRules rules;
+      rules.adapters = true;
+      rules.adapt_all = j->adapt_all_linears;
+      tr.trainable_parameters = 0;
+      for (const LayerRun& run : t.stack->runs)
+        tr.trainable_parameters += share_of(run.layer, 1, rules).adapter_in_out *
+                                   static_cast<double>(j->rank) * static_cast<double>(run.count);
+    }
+  }
+  tr.trainable_share = tr.trainable_parameters / std::max(1.0, tr.parameters);
+  fill_train(t, sequence);
+  return t;
+}
+
+}  // namespace trigon

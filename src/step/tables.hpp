@@ -1,0 +1,106 @@
+#pragma once
+// Compile, then evaluate. `prepare` costs each distinct (operator shape, degree, micro-batch) once
+// into dense arrays; `evaluate` only indexes and adds. Single estimates, search, validation and
+// the server all go through these two.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cost/device_model.hpp"
+#include "job/job.hpp"
+#include "memory/memory_model.hpp"
+#include "step/evaluation.hpp"
+#include "step/messages.hpp"
+
+namespace trigon {
+
+// The degrees that tables are made for. Plans outside it cannot be evaluated.
+struct PlanDomain {
+  std::vector<std::int32_t> tensor{1};
+  std::vector<std::int32_t> expert{1};
+  std::vector<std::int32_t> context{1};
+  std::vector<std::int32_t> micro_batch{1};  // training: sequences per micro-batch
+  bool with_sequence_parallel = false, without_sequence_parallel = true;
+  // Formats of the plan; one table set is made for one choice.
+  Format kv = Format::bf16, activations = Format::bf16;
+  std::optional<Format> weights;  // replaces 16-bit weights
+};
+
+// Seconds of one pass of an inference model shard.
+struct PassTime {
+  double layers = 0;  // all layers of the model; a pipeline stage takes its share
+  double ends = 0;    // embedding, final norm and head
+};
+
+struct InferenceTables {
+  std::vector<std::int32_t> batches;  // ascending grid of sequences per pass
+  std::vector<PassTime> decode;       // [tensor][expert][batch]
+  std::vector<PassTime> prefill;      // [tensor][expert][batch]: prompts of that many sequences
+  std::vector<double> send_per_token;  // [tensor]: seconds a pipeline boundary adds per token
+};
+
+// Seconds of one micro-batch of a model shard, by what training needs.
+struct TrainPass {
+  double forward = 0, backward = 0;     // all layers, collectives of tensor parallelism included
+  double attention_forward = 0;         // part of forward that selective recompute repeats
+  double ends_forward = 0, ends_backward = 0;
+  double embedding_forward = 0, embedding_backward = 0;
+  double boundary = 0;                  // one pipeline send
+  double tensor_communication = 0;      // part of forward + backward
+};
+
+struct TrainTables {
+  std::vector<TrainPass> pass;  // [tensor][expert][context][sequence_parallel][micro_batch]
+  // Of the whole model, for one sequence.
+  double forward_flops = 0, attention_forward_flops = 0, head_flops = 0;
+  double parameters = 0, expert_parameters = 0, embedding_parameters = 0;
+  double trainable_share = 1;   // of the parameters (adapters when fine-tuning with LoRA)
+  double trainable_parameters = 0;
+  bool frozen_base = false;
+};
+
+struct Tables {
+  const Model* model = nullptr;
+  const Stack* stack = nullptr;
+  Job job;
+  Cluster cluster;  // as asked; evaluation takes counts from the plan
+  EnginePolicy engine;
+  DeviceModel device;
+  PlanDomain domain;
+  MemoryModel memory;
+  InferenceTables inference;
+  TrainTables train;
+  double layers = 0;
+};
+
+// Errors: no calibration or peak for the device, a model without a language stack.
+Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluster,
+                       const EnginePolicy& engine, const Calibration& calibration,
+                       const Range& usable_bytes, const PlanDomain& domain);
+
+// The plan's degrees must be in the domain of the tables. NaN where a metric does not apply.
+template <class Recorder>
+Evaluation evaluate(const Tables& tables, const Plan& plan, Recorder& recorder);
+
+inline Evaluation evaluate(const Tables& tables, const Plan& plan) {
+  NoRecord none;
+  return evaluate(tables, plan, none);
+}
+
+// Largest request rate that a serving plan sustains within the limits of the job.
+double capacity_requests_per_second(const Tables& tables, Plan plan);
+
+// Operators of the plan's dominant pass with their times, for explanations: the same lowering and
+// cost that `prepare` used.
+struct CostedOperator {
+  Operator op;
+  OperatorTime time;
+  double repeat = 1;
+};
+std::vector<CostedOperator> costed_operators(const Tables& tables, const Plan& plan);
+
+// "half", "fp8", "int4", "gguf" ...: the block of engine coefficients a checkpoint falls in.
+const char* weight_class(const Model& model, std::optional<Format> replaced);
+
+}  // namespace trigon
