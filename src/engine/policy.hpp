@@ -16,16 +16,16 @@ namespace trigon {
 
 // How an engine turns its memory fraction into a KV pool.
 enum class PoolRule : std::uint8_t {
-  none,             // caches are allocated per request (Hugging Face) or for a given context
-                    // (llama.cpp)
-  total_fraction,   // total * f - everything else (vLLM)
-  free_fraction,    // (total - everything else) * f (TensorRT-LLM)
-  static_fraction   // total * f - weights; activations live in the rest (SGLang)
+  none,            // caches are allocated per request (Hugging Face) or for a given context
+                   // (llama.cpp)
+  total_fraction,  // total * f - everything else (vLLM)
+  free_fraction,   // (total - everything else) * f (TensorRT-LLM)
+  static_fraction  // total * f - weights; activations live in the rest (SGLang)
 };
 
 enum class WindowAllocator : std::uint8_t {
-  full,    // sliding layers keep pages for the whole context
-  capped   // sliding layers keep min(window, context)
+  full,   // sliding layers keep pages for the whole context
+  capped  // sliding layers keep min(window, context)
 };
 
 enum class LogitsRows : std::uint8_t { sampled_only, all_tokens };
@@ -33,6 +33,13 @@ enum class LogitsRows : std::uint8_t { sampled_only, all_tokens };
 enum class Launch : std::uint8_t { eager, graphs };
 
 enum class Batching : std::uint8_t { continuous, fixed };
+
+// What a framework's autograd keeps and which intermediates its kernels materialise.
+enum class Autograd : std::uint8_t {
+  eager,     // one kernel per operator: 32-bit copies in norms, activation and product kept apart
+  compiled,  // a compiler fuses norms and activations and recomputes cheap parts
+  fused      // hand-written kernels: norm inputs, one gate-up tensor, the product
+};
 
 // Where a split over cards cuts the model.
 enum class Parallelism : std::uint8_t { tensor, layers };
@@ -43,8 +50,8 @@ struct EnginePolicy {
   bool trains = false, serves = false;
 
   PoolRule pool = PoolRule::none;
-  double memory_fraction = 1.0;     // default of the engine
-  std::int64_t block_tokens = 1;    // KV page
+  double memory_fraction = 1.0;   // default of the engine
+  std::int64_t block_tokens = 1;  // KV page
   WindowAllocator windows = WindowAllocator::full;
   LogitsRows logits = LogitsRows::sampled_only;
   std::int64_t logits_bytes_per_value = 4;
@@ -56,18 +63,44 @@ struct EnginePolicy {
   std::vector<std::int64_t> capture_batches;  // decode batches are rounded up to these
   Parallelism default_parallelism = Parallelism::tensor;
   bool tensor_parallel = true, pipeline_parallel = true, expert_parallel = false;
-  bool mla_absorbed = true;                // caches the latent, not the expanded heads
-  bool graphs_inside_fraction = false;     // CUDA graphs count against the fraction
-  bool embedding_on_host = false;          // llama.cpp keeps token embeddings in host memory
+  bool mla_absorbed = true;             // caches the latent, not the expanded heads
+  bool graphs_inside_fraction = false;  // CUDA graphs count against the fraction
+  bool embedding_on_host = false;       // llama.cpp keeps token embeddings in host memory
 
   // Bytes beside weights and KV, with their sources in `sheet`.
-  Bytes context_overhead{};       // device context and libraries, per rank
-  Bytes collective_overhead{};    // communication buffers, per rank when there are several
-  Bytes graph_overhead{};         // captured graphs, per rank
-  double hidden_copies = 0;       // live activation copies of the hidden state per token
+  Bytes context_overhead{};             // device context and libraries, per rank
+  Bytes collective_overhead{};          // communication buffers, per rank when there are several
+  Bytes graph_overhead{};               // captured graphs, per rank
+  double hidden_copies = 0;             // live activation copies of the hidden state per token
   std::int64_t micro_batch_tokens = 0;  // llama.cpp n_ubatch: tokens a compute buffer is sized for
 
+  // Cards whose driver reports `large_card` or more get other defaults (0: no such rule).
+  Bytes large_card{};
+  std::int64_t large_card_batched_tokens = 0;
+  std::int64_t large_card_sequences = 0;
+  std::int64_t vocabulary_padding = 1;  // rows of embedding and head are padded to a multiple
+  bool flash_attention = true;          // scores are never materialised
+  bool concatenated_cache = false;      // a layer's cache is copied when it grows (Hugging Face)
+  bool compute_buffer = false;          // ggml: one buffer per device, sized for a micro-batch
+
+  // Training.
+  Autograd autograd = Autograd::eager;
+  double loss_bytes_per_logit = 0;  // live at the loss: logits, their copies and gradient
+  std::int64_t loss_chunks = 1;     // the loss is computed on this many slices
+  bool gradients_persist = false;   // gradient buffers live through forward (Megatron, DeepSpeed)
+  double optimizer_step_bytes = 0;  // temporaries of the optimizer step, per local parameter
+  double gathered_layers = 2;       // layers whole at once under ZeRO-3 / FSDP
+  double fragmentation = 0;         // allocator: share of activations reserved but unused
+  std::string default_recipe;       // name of a TrainRecipe: "mixed_16bit" ...
+
+  std::vector<std::string> vendors;  // accelerators it runs on
+  std::vector<Message> assumptions;  // what `find` took for granted (a version, a date)
   const FactSheet* sheet = nullptr;
+
+  // With the defaults that depend on the size of the card filled in.
+  EnginePolicy on_card(Bytes reported) const;
+  // "engine/vllm#key": the id under which a coefficient is cited.
+  std::string fact_id(const char* key) const { return "engine/" + id + "#" + key; }
 };
 
 }  // namespace trigon

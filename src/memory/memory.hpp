@@ -25,9 +25,9 @@ enum class MemoryTerm : std::uint8_t {
   gradients,
   master_weights,
   optimizer,
-  adapters,     // LoRA weights, their gradients and optimizer state
-  gathered,     // ZeRO-3 working set of gathered layers, dequantisation buffers
-  context,      // device context and libraries
+  adapters,  // LoRA weights, their gradients and optimizer state
+  gathered,  // ZeRO-3 working set of gathered layers, dequantisation buffers
+  context,   // device context and libraries
   collectives,
   graphs,
   fragmentation,

@@ -1,0 +1,97 @@
+// The largest load that fits: evaluate, read backwards.
+
+#include <algorithm>
+#include <cmath>
+
+#include "memory/memory_model.hpp"
+
+namespace trigon {
+namespace {
+
+constexpr double kMost = 1 << 30;  // beyond any sequence count or context asked for
+
+// Largest whole n in [0, most] that satisfies a monotone predicate.
+template <class F>
+double largest(double most, F&& fits) {
+  if (!fits(1.0)) return 0;
+  double low = 1, high = 2;
+  while (high <= most && fits(high)) {
+    low = high;
+    high *= 2;
+  }
+  high = std::min(high, most + 1);
+  while (high - low > 1) {
+    double middle = std::floor((low + high) / 2);
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+bool MemoryModel::fits_at(const Plan& plan, const Load& load) const {
+  RankMemory m = fullest_at(plan, load).memory;
+  return m.total() <= budget_bytes(plan, m).value;
+}
+
+Capacity MemoryModel::capacity(const Plan& plan) const {
+  Capacity c;
+  if (!serving_) return c;
+  const Load load = asked(plan);
+  const double context_limit =
+      stack_->max_context ? static_cast<double>(*stack_->max_context) : kMost;
+
+  if (engine_.pool == PoolRule::none) {
+    c.max_sequences = largest(kMost, [&](double n) {
+      Load l = load;
+      l.sequences = n;
+      return fits_at(plan, l);
+    });
+    c.max_context = largest(context_limit, [&](double tokens) {
+      Load l = load;
+      l.context = tokens;
+      l.prompt = std::min(load.prompt, tokens);
+      return fits_at(plan, l);
+    });
+    c.kv_tokens = c.max_sequences * load.context;
+    c.pool_bytes =
+        c.max_sequences > 0 ? cache_of(plan, 0, {c.max_sequences, load.context, load.prompt}) : 0;
+    return c;
+  }
+
+  // With a pool the rest does not depend on how it is filled.
+  double pool_low = -1;
+  double sequences = kMost;
+  double blocks_tokens = kMost * kMost;
+  constexpr int kStages = 256;
+  std::array<double, kStages> pools{};
+  const int stages = std::min(plan.pipeline, kStages);
+  for (int s = 0; s < stages; ++s) {
+    NoRecord quiet;
+    RankMemory m = serving_memory(plan, s, load, quiet);
+    const double pool =
+        std::max(0.0, budget_bytes(plan, m).value - (m.total() - m[MemoryTerm::kv_cache]));
+    pools[static_cast<std::size_t>(s)] = pool;
+    pool_low = pool_low < 0 ? pool : std::min(pool_low, pool);
+    const double one = cache_of(plan, s, {1, load.context, load.prompt});
+    if (one > 0) sequences = std::min(sequences, std::floor(pool / one));
+    // Tokens while every sequence is as long as asked; without windows this is every block.
+    const double block = static_cast<double>(engine_.block_tokens);
+    const double whole = std::max(1.0, std::ceil(load.context / block)) * block;
+    if (one > 0)
+      blocks_tokens = std::min(blocks_tokens, std::floor(pool / one * whole / block) * block);
+  }
+  c.pool_bytes = std::max(pool_low, 0.0);
+  c.max_sequences = sequences;
+  c.kv_tokens = blocks_tokens;
+  c.max_context = largest(context_limit, [&](double tokens) {
+    for (int s = 0; s < stages; ++s)
+      if (cache_of(plan, s, {load.sequences, tokens, load.prompt}) >
+          pools[static_cast<std::size_t>(s)])
+        return false;
+    return true;
+  });
+  return c;
+}
+
+}  // namespace trigon

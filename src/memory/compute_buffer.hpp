@@ -1,0 +1,19 @@
+#pragma once
+// The buffer ggml reserves on each device for the intermediate tensors of one micro-batch.
+
+#include "model/model.hpp"
+
+namespace trigon {
+
+struct ComputeBuffer {
+  double micro_batch = 512;  // n_ubatch
+  double keys = 0;           // n_ctx: the graph is reserved for a full cache
+  bool flash_attention = false;
+};
+
+// All intermediates are 32-bit. What one layer needs at its widest point, bytes.
+double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const ComputeBuffer& b);
+// The head, reserved for the logits of every token of the micro-batch.
+double compute_buffer_head(std::int64_t hidden, std::int64_t vocabulary, const ComputeBuffer& b);
+
+}  // namespace trigon

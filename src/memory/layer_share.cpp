@@ -1,0 +1,269 @@
+#include "memory/layer_share.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace trigon {
+namespace {
+
+double d(std::int64_t v) { return static_cast<double>(v); }
+
+std::int64_t up(std::int64_t v, std::int64_t by) { return (v + by - 1) / by; }
+
+// Biases and other vectors stay in 16 bit, in GGUF and 32-bit checkpoints in 32.
+double vector_bytes(Format matrix) { return matrix == Format::f32 || info(matrix).gguf ? 4 : 2; }
+
+double exact_bytes(Format f, std::int64_t rows, std::int64_t row) {
+  if (auto b = bytes_of(f, rows, row)) return d(b->value());
+  return d(rows) * d(row) * bits_per_element(f) / 8;
+}
+
+// A matrix of `rows` outputs by `row` inputs on the rank.
+WeightShare matrix(const Linear& l, std::int64_t rows, std::int64_t row, const ShareRules& r) {
+  WeightShare w;
+  double bytes = exact_bytes(l.format, rows, row) * d(l.count);
+  double parameters = d(rows) * d(row) * d(l.count);
+  if (l.format == r.main_format) {
+    w.matrix_bytes = bytes;
+    w.matrix_parameters = parameters;
+  } else if (info(l.format).gguf == info(r.main_format).gguf && info(l.format).weight_only) {
+    // Mixed quantisations: every quantised matrix is converted with the others.
+    w.matrix_bytes = bytes;
+    w.matrix_parameters = parameters;
+  } else {
+    w.kept_bytes = bytes;
+    w.kept_parameters = parameters;
+  }
+  if (l.bias) {
+    w.kept_bytes += d(rows * l.count) * vector_bytes(l.format);
+    w.kept_parameters += d(rows * l.count);
+  }
+  return w;
+}
+
+// Key and value projections: heads are divided while there are any, then repeated.
+WeightShare key_value(const Linear& l, std::int64_t heads, int t, const ShareRules& r) {
+  if (l.out == 0 || heads == 0) return {};
+  return matrix(l, l.out / heads * up(heads, t), l.in, r);
+}
+
+WeightShare vector_share(double width, double element_bytes) {
+  return {width * element_bytes, width, 0, 0};
+}
+
+template <class... F>
+struct Visitor : F... {
+  using F::operator()...;
+};
+template <class... F>
+Visitor(F...) -> Visitor<F...>;
+
+void add_mlp(LayerShare& s, const Mlp& m, int t, const ShareRules& r) {
+  s.dense += share_of(m.up, t, r);
+  s.dense += share_of(m.down, t, r);
+  if (m.gate) s.dense += share_of(*m.gate, t, r);
+  s.largest_matrix = std::max(s.largest_matrix, d(m.up.in) * d(m.up.out) / t);
+  if (r.adapters && r.adapt_all) {
+    double shard = d(m.width) / t;
+    s.adapter_in_out += (d(m.up.in) + shard) * (m.gate ? 2 : 1) + shard + d(m.down.out);
+  }
+}
+
+bool same(const SparseIndexer& a, const SparseIndexer& b);
+bool same(const Mlp& a, const Mlp& b);
+bool same(const Linear& a, const Linear& b) {
+  return a.in == b.in && a.out == b.out && a.count == b.count && a.format == b.format &&
+         a.split == b.split && a.bias == b.bias;
+}
+bool same(const Norm& a, const Norm& b) {
+  return a.width == b.width && a.bias == b.bias && a.format == b.format;
+}
+template <class T>
+bool same(const std::optional<T>& a, const std::optional<T>& b) {
+  return a.has_value() == b.has_value() && (!a || same(*a, *b));
+}
+bool same(const Attention& a, const Attention& b) {
+  return a.heads == b.heads && a.kv_heads == b.kv_heads && a.head_dim == b.head_dim &&
+         a.value_dim == b.value_dim && a.window == b.window && a.chunk == b.chunk &&
+         a.sinks == b.sinks && a.keys_are_values == b.keys_are_values &&
+         a.shares_cache_of.has_value() == b.shares_cache_of.has_value() && same(a.q, b.q) &&
+         same(a.k, b.k) && same(a.v, b.v) && same(a.o, b.o) && same(a.q_norm, b.q_norm) &&
+         same(a.k_norm, b.k_norm);
+}
+bool same(const SparseIndexer& a, const SparseIndexer& b) {
+  return a.heads == b.heads && a.head_dim == b.head_dim && same(a.q, b.q) && same(a.k, b.k) &&
+         same(a.weights, b.weights);
+}
+bool same(const LatentAttention& a, const LatentAttention& b) {
+  return a.heads == b.heads && a.kv_lora_rank == b.kv_lora_rank && a.rope_dim == b.rope_dim &&
+         a.value_dim == b.value_dim && a.nope_dim == b.nope_dim && same(a.q_down, b.q_down) &&
+         same(a.q_up, b.q_up) && same(a.kv_down, b.kv_down) && same(a.kv_up, b.kv_up) &&
+         same(a.o, b.o) && same(a.indexer, b.indexer);
+}
+bool same(const Mlp& a, const Mlp& b) {
+  return a.width == b.width && a.gated == b.gated && same(a.up, b.up) && same(a.down, b.down) &&
+         same(a.gate, b.gate);
+}
+bool same(const MixtureOfExperts& a, const MixtureOfExperts& b) {
+  return a.experts == b.experts && a.active == b.active && a.width == b.width &&
+         a.gated == b.gated && a.router_bias == b.router_bias && same(a.router, b.router) &&
+         same(a.up, b.up) && same(a.down, b.down) && same(a.gate, b.gate) &&
+         same(a.shared, b.shared) && same(a.shared_gate, b.shared_gate);
+}
+
+}  // namespace
+
+double CacheShare::bytes_per_token(double bits, double block_elements, bool padded) const {
+  auto head = [&](double elements) {
+    if (!padded) return elements * bits / 8;
+    double blocks = elements / block_elements;
+    double whole = static_cast<double>(static_cast<std::int64_t>(blocks));
+    if (whole < blocks) whole += 1;
+    return whole * block_elements * bits / 8;
+  };
+  return heads * (head(key_head) + head(value_head)) + side_bytes;
+}
+
+WeightShare share_of(const Linear& l, int t, const ShareRules& r) {
+  switch (l.split) {
+    case Split::column:
+    case Split::vocabulary:
+      return matrix(l, up(l.out, t), l.in, r);
+    case Split::row:
+      return matrix(l, l.out, up(l.in, t), r);
+    case Split::replicated:
+    case Split::expert:
+      break;
+  }
+  return matrix(l, l.out, l.in, r);
+}
+
+WeightShare share_of(const Norm& n) {
+  double parameters = d(n.width * (n.bias ? 2 : 1));
+  return {exact_bytes(n.format, 1, n.width * (n.bias ? 2 : 1)), parameters, 0, 0};
+}
+
+LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
+  LayerShare s;
+  for (const SubLayer& part : l.parts)
+    std::visit(
+        Visitor{
+            [&](const Norm& n) { s.dense += share_of(n); },
+            [&](const Attention& a) {
+              s.dense += share_of(a.q, t, r);
+              s.dense += key_value(a.k, a.kv_heads, t, r);
+              if (!a.keys_are_values) s.dense += key_value(a.v, a.kv_heads, t, r);
+              s.dense += share_of(a.o, t, r);
+              if (a.q_norm) s.dense += share_of(*a.q_norm);
+              if (a.k_norm) s.dense += share_of(*a.k_norm);
+              if (a.sinks) s.dense += vector_share(d(a.heads) / t, vector_bytes(a.q.format));
+              s.largest_matrix = std::max(s.largest_matrix, d(a.q.in) * d(a.q.out) / t);
+              if (r.adapters) {
+                double kv = d(up(a.kv_heads, t));
+                s.adapter_in_out += d(a.q.in) + d(a.q.out) / t + d(a.v.in) + kv * d(a.value_dim);
+                if (r.adapt_all)
+                  s.adapter_in_out += d(a.k.in) + kv * d(a.head_dim) + d(a.o.in) / t + d(a.o.out);
+              }
+            },
+            [&](const LatentAttention& a) {
+              if (a.q_down) s.dense += share_of(*a.q_down, t, r);
+              if (a.q_norm) s.dense += share_of(*a.q_norm);
+              s.dense += share_of(a.q_up, t, r);
+              s.dense += share_of(a.kv_down, t, r);
+              s.dense += share_of(a.kv_norm);
+              s.dense += share_of(a.kv_up, t, r);
+              s.dense += share_of(a.o, t, r);
+              if (a.indexer) {
+                s.dense += share_of(a.indexer->q, t, r);
+                s.dense += share_of(a.indexer->k, t, r);
+                s.dense += share_of(a.indexer->weights, t, r);
+                s.dense += share_of(a.indexer->k_norm);
+              }
+              s.largest_matrix = std::max(s.largest_matrix, d(a.o.in) * d(a.o.out) / t);
+              if (r.adapters) {
+                s.adapter_in_out +=
+                    d(a.q_up.in) + d(a.q_up.out) / t + d(a.kv_up.in) + d(a.kv_up.out) / t;
+                if (r.adapt_all)
+                  s.adapter_in_out += (a.q_down ? d(a.q_down->in + a.q_down->out) : 0) +
+                                      d(a.kv_down.in + a.kv_down.out) + d(a.o.in) / t + d(a.o.out);
+              }
+            },
+            [&](const Mlp& m) { add_mlp(s, m, t, r); },
+            [&](const MixtureOfExperts& m) {
+              ShareRules whole = r;
+              s.experts += matrix(m.up, m.up.out, m.up.in, whole);
+              s.experts += matrix(m.down, m.down.out, m.down.in, whole);
+              if (m.gate) s.experts += matrix(*m.gate, m.gate->out, m.gate->in, whole);
+              s.expert_count += d(m.experts);
+              s.largest_matrix = std::max(s.largest_matrix, d(m.up.in) * d(m.up.out));
+              WeightShare router = matrix(m.router, m.router.out, m.router.in, r);
+              // Routers are never quantised nor divided.
+              s.dense += {router.kept_bytes + router.matrix_bytes, router.parameters(), 0, 0};
+              if (m.router_bias) s.dense += vector_share(d(m.experts), 4);
+              if (m.shared) add_mlp(s, *m.shared, t, r);
+              if (m.shared_gate) s.dense += share_of(*m.shared_gate, 1, r);
+            },
+        },
+        part);
+  return s;
+}
+
+CacheShare cache_share(const Layer& l, const CacheRun& cache, int t, const ShareRules& r) {
+  CacheShare c;
+  if (cache.kind == CacheKind::none) return c;
+  if (cache.reach) c.reach = d(*cache.reach);
+  if (cache.kind == CacheKind::latent) {
+    for (const SubLayer& part : l.parts)
+      if (auto a = std::get_if<LatentAttention>(&part)) {
+        if (r.latent_absorbed) {
+          c.heads = 1;
+          c.key_head = d(cache.key_elements);
+        } else {
+          c.heads = d(up(a->heads, t));
+          c.key_head = d(a->nope_dim + a->rope_dim);
+          c.value_head = d(a->value_dim);
+        }
+        // FP8 keys of the indexer, one fp32 scale for each 128 (DeepSeek-V3.2).
+        if (a->indexer)
+          c.side_bytes = d(a->indexer->head_dim) + 4 * d(up(a->indexer->head_dim, 128));
+      }
+    return c;
+  }
+  c.heads = d(up(cache.kv_heads, t));
+  c.key_head = d(cache.key_elements) / d(cache.kv_heads);
+  c.value_head = d(cache.value_elements) / d(cache.kv_heads);
+  return c;
+}
+
+double vocabulary_rows(std::int64_t rows, int t, std::int64_t padding) {
+  std::int64_t multiple = std::max<std::int64_t>(padding, 1);
+  return d(up(up(rows, multiple) * multiple, t));
+}
+
+WeightShare embedding_share(const Linear& l, int t, std::int64_t padding) {
+  double rows = vocabulary_rows(l.in, l.split == Split::replicated ? 1 : t, padding);
+  double bytes = exact_bytes(l.format, static_cast<std::int64_t>(rows), l.out);
+  return {bytes, rows * d(l.out), 0, 0};
+}
+
+WeightShare head_share(const Linear& l, int t, std::int64_t padding) {
+  double rows = vocabulary_rows(l.out, l.split == Split::replicated ? 1 : t, padding);
+  double bytes = exact_bytes(l.format, static_cast<std::int64_t>(rows), l.in);
+  WeightShare w{bytes, rows * d(l.in), 0, 0};
+  if (l.bias) w += vector_share(rows, vector_bytes(l.format));
+  return w;
+}
+
+bool same_layer(const Layer& a, const Layer& b) {
+  if (a.parts.size() != b.parts.size() || a.parallel_residual != b.parallel_residual) return false;
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    if (a.parts[i].index() != b.parts[i].index()) return false;
+    bool equal = std::visit(
+        [&](const auto& x) { return same(x, std::get<std::decay_t<decltype(x)>>(b.parts[i])); },
+        a.parts[i]);
+    if (!equal) return false;
+  }
+  return true;
+}
+
+}  // namespace trigon

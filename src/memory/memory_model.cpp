@@ -1,0 +1,332 @@
+#include "memory/memory_model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "memory/formulas.hpp"
+#include "memory/stage_layers.hpp"
+
+namespace trigon {
+namespace {
+
+double d(std::int64_t v) { return static_cast<double>(v); }
+
+constexpr int kPreparedDegrees = 8;  // 1, 2, 4 ... 128; others are computed when asked
+
+}  // namespace
+
+Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, const Cluster& cluster,
+                                         const EnginePolicy& engine, Range usable) {
+  MemoryModel m;
+  m.stack_ = language_stack(model);
+  if (!m.stack_)
+    return fail(ErrorCode::unsupported, message(MemoryMessage::no_language_stack, model.id));
+  if (m.stack_->layers() <= 0)
+    return fail(ErrorCode::malformed, message(MemoryMessage::no_layers, model.id));
+  if (!(usable.value > 0) || !std::isfinite(usable.value))
+    return fail(ErrorCode::bad_argument, message(MemoryMessage::unusable_memory));
+  m.engine_ = engine.on_card(bytes(usable.value));
+  m.usable_ = usable;
+  m.main_format_ = model.weight_format;
+  m.most_ranks_ = std::max(1, cluster.count());
+  if (auto serve = std::get_if<Serve>(&job)) {
+    m.input_tokens_ = d(serve->input_tokens);
+    m.output_tokens_ = d(serve->output_tokens);
+  } else if (auto batch = std::get_if<Batch>(&job)) {
+    m.input_tokens_ = d(batch->input_tokens);
+    m.output_tokens_ = d(batch->output_tokens);
+  } else if (auto train = std::get_if<Train>(&job)) {
+    m.serving_ = false;
+    m.sequence_ = d(train->sequence);
+  } else if (auto tune = std::get_if<FineTune>(&job)) {
+    m.serving_ = false;
+    m.sequence_ = d(tune->sequence);
+    m.tuning_ = tune->method != TuneMethod::full;
+    m.quantised_base_ = tune->method == TuneMethod::qlora;
+    m.adapter_rank_ = d(tune->rank);
+    m.adapt_all_ = tune->adapt_all_linears;
+  }
+  m.rules_ = {m.main_format_, m.tuning_, m.adapt_all_, m.engine_.mla_absorbed};
+
+  CacheLayout layout = cache_layout(*m.stack_);
+  std::vector<std::uint16_t> kind_of_run;
+  for (std::size_t i = 0; i < m.stack_->runs.size(); ++i) {
+    const Layer& layer = m.stack_->runs[i].layer;
+    std::size_t k = 0;
+    while (k < m.kinds_.size() && !same_layer(*m.kinds_[k], layer)) ++k;
+    if (k == m.kinds_.size()) {
+      m.kinds_.push_back(&layer);
+      m.caches_.push_back(layout.runs[i]);
+    }
+    kind_of_run.push_back(static_cast<std::uint16_t>(k));
+  }
+  const std::size_t kinds = m.kinds_.size();
+  m.kind_counts_.resize(static_cast<std::size_t>(m.stack_->layers() + 1) * kinds);
+  std::size_t layer = 0;
+  for (std::size_t i = 0; i < m.stack_->runs.size(); ++i)
+    for (std::int64_t c = 0; c < m.stack_->runs[i].count; ++c, ++layer)
+      for (std::size_t k = 0; k < kinds; ++k)
+        m.kind_counts_[(layer + 1) * kinds + k] = static_cast<std::uint16_t>(
+            m.kind_counts_[layer * kinds + k] + (kind_of_run[i] == k ? 1 : 0));
+  for (int i = 0; i < kPreparedDegrees && (i == 0 || 1 << i <= m.most_ranks_); ++i) {
+    for (std::size_t k = 0; k < kinds; ++k) m.shares_.push_back(m.kind_share(k, 1 << i));
+    m.ends_.push_back(m.end_share(1 << i));
+  }
+  return m;
+}
+
+MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) const {
+  const Layer& layer = *kinds_[kind];
+  KindShare s;
+  s.weights = share_of(layer, tensor, rules_);
+  s.cache = cache_share(layer, caches_[kind], tensor, rules_);
+  ActivationRules r;
+  r.autograd = engine_.autograd;
+  r.flash_attention = engine_.flash_attention;
+  r.tensor = r.expert_tensor = tensor;
+  r.frozen = tuning_;
+  r.adapters_on_all = adapt_all_;
+  for (int sp = 0; sp < 2; ++sp) {
+    r.sequence_parallel = sp == 1;
+    auto i = static_cast<std::size_t>(sp);
+    s.forward[i] = forward_peak(layer, stack_->hidden, r);
+    if (serving_) continue;
+    s.saved[i][0] = saved_for_backward(layer, stack_->hidden, r);
+    s.saved[i][1] = saved_selective(layer, stack_->hidden, r);
+    s.saved[i][2] = saved_full_recompute(stack_->hidden, r);
+  }
+  return s;
+}
+
+MemoryModel::EndShare MemoryModel::end_share(int tensor) const {
+  EndShare e;
+  const Stack& s = *stack_;
+  if (s.embedding) e.embedding = embedding_share(*s.embedding, tensor, engine_.vocabulary_padding);
+  if (s.head)
+    e.head = head_share(*s.head, tensor, engine_.vocabulary_padding);
+  else if (s.tied)
+    e.head = e.embedding;
+  for (const Norm& n : s.final_norms) e.rest += share_of(n);
+  if (s.embedding_norm) e.rest += share_of(*s.embedding_norm);
+  if (s.positions) e.rest += embedding_share(*s.positions, 1, 1);
+  for (const Linear& l : s.projections) e.rest += share_of(l, 1, rules_);
+  e.head_rows = vocabulary_rows(s.vocabulary, tensor, engine_.vocabulary_padding);
+  return e;
+}
+
+int MemoryModel::degree_index(int tensor) const {
+  if (tensor < 1 || !std::has_single_bit(static_cast<unsigned>(tensor))) return -1;
+  int i = std::countr_zero(static_cast<unsigned>(tensor));
+  return i < static_cast<int>(ends_.size()) ? i : -1;
+}
+
+const MemoryModel::KindShare& MemoryModel::kind_at(std::size_t kind, int tensor,
+                                                   KindShare& scratch) const {
+  int i = degree_index(tensor);
+  if (i >= 0) return shares_[static_cast<std::size_t>(i) * kinds_.size() + kind];
+  scratch = kind_share(kind, std::max(tensor, 1));
+  return scratch;
+}
+
+// 0: matrices as the checkpoint stores them.
+double MemoryModel::weight_bits(const Plan& plan) const {
+  // QLoRA quantises a base that is not quantised yet.
+  if (quantised_base_ && !info(plan.weights).weight_only) return bits_per_element(Format::nf4);
+  if (plan.weights == main_format_) return 0;
+  return bits_per_element(plan.weights);
+}
+
+double MemoryModel::activation_element(const Plan& plan) const {
+  return plan.activations == Format::f32 ? 4 : 2;
+}
+
+template <class Recorder>
+RankMemory MemoryModel::evaluate(const Plan& plan, int stage, Recorder& recorder) const {
+  return serving_ ? serving_memory(plan, stage, asked(plan), recorder)
+                  : training_memory(plan, stage, recorder);
+}
+
+template RankMemory MemoryModel::evaluate(const Plan&, int, NoRecord&) const;
+template RankMemory MemoryModel::evaluate(const Plan&, int, Record&) const;
+
+MemoryModel::Load MemoryModel::asked(const Plan& plan) const {
+  return {static_cast<double>(plan.micro_batch), input_tokens_ + output_tokens_, input_tokens_};
+}
+
+// Weights of a stage as they lie, undivided by ZeRO; experts apart.
+template <class Recorder>
+WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare* experts,
+                                       Recorder& recorder) const {
+  const StageLayers layers = stage_layers(plan, stage);
+  const double bits = weight_bits(plan);
+  WeightShare dense;
+  KindShare scratch;
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    double n = layers.count(k);
+    if (n == 0) continue;
+    const KindShare& s = kind_at(k, plan.tensor, scratch);
+    dense += s.weights.dense.times(n);
+    if (s.weights.expert_count > 0) {
+      // A rank holds whole experts; one expert is divided by what remains of the tensor group
+      // (serving) or by all of it (training, where the expert group lies across data ranks).
+      double local = std::ceil(s.weights.expert_count / std::max(plan.expert, 1));
+      double inner = serving_ ? std::max(1, plan.tensor / std::max(plan.expert, 1)) : plan.tensor;
+      *experts += s.weights.experts.times(n * local / s.weights.expert_count / inner);
+    }
+  }
+  const int i = degree_index(plan.tensor);
+  const EndShare computed = i >= 0 ? EndShare{} : end_share(std::max(plan.tensor, 1));
+  const EndShare& end = i >= 0 ? ends_[static_cast<std::size_t>(i)] : computed;
+  auto ends = [&](WeightShare w) {
+    // A quantiser to GGUF converts embedding and head too; others leave them.
+    if (bits > 0 && info(plan.weights).gguf) {
+      w.matrix_parameters += w.kept_parameters;
+      w.matrix_bytes += w.kept_bytes;
+      w.kept_bytes = w.kept_parameters = 0;
+    }
+    return w;
+  };
+  const bool first = stage == 0, last = stage == plan.pipeline - 1;
+  if (first && !engine_.embedding_on_host) dense += ends(end.embedding);
+  // A tied head is the embedding itself where both lie on the same device.
+  const bool shared = stack_->tied && !stack_->head && first && !engine_.embedding_on_host;
+  if (last && !shared) dense += ends(end.head);
+  if (last) dense += end.rest;
+  recorder.step([&] {
+    return DerivationStep{&memory_formula::weights,
+                          dense.bytes(bits) + experts->bytes(bits),
+                          "B",
+                          "stage " + std::to_string(stage),
+                          {{"layers", layers.total(), ""},
+                           {"tensor", static_cast<double>(plan.tensor), ""},
+                           {"kept", dense.kept_bytes, "B"},
+                           {"matrices", dense.bytes(bits) - dense.kept_bytes, "B"},
+                           {"experts", experts->bytes(bits), "B"},
+                           {"bits", bits, ""}}};
+  });
+  return dense;
+}
+
+template WeightShare MemoryModel::stage_weights(const Plan&, int, WeightShare*, NoRecord&) const;
+template WeightShare MemoryModel::stage_weights(const Plan&, int, WeightShare*, Record&) const;
+
+double MemoryModel::weight_bytes(const Plan& plan, int stage) const {
+  NoRecord quiet;
+  WeightShare experts;
+  WeightShare dense = stage_weights(plan, stage, &experts, quiet);
+  const double bits = weight_bits(plan);
+  return dense.bytes(bits) + experts.bytes(bits);
+}
+
+template <class Recorder>
+void MemoryModel::add_runtime(const Plan& plan, RankMemory& m, Recorder& recorder) const {
+  const int ranks = serving_ ? plan.tensor * plan.pipeline : plan.ranks();
+  m[MemoryTerm::context] = engine_.context_overhead.in_base();
+  m[MemoryTerm::collectives] = ranks > 1 ? engine_.collective_overhead.in_base() : 0;
+  m[MemoryTerm::graphs] =
+      serving_ && engine_.launch == Launch::graphs ? engine_.graph_overhead.in_base() : 0;
+  recorder.step([&] {
+    return DerivationStep{
+        &memory_formula::runtime,
+        m[MemoryTerm::context] + m[MemoryTerm::collectives] + m[MemoryTerm::graphs],
+        "B",
+        "rank",
+        {{"context", m[MemoryTerm::context], "B", engine_.fact_id("context_mib")},
+         {"collectives", m[MemoryTerm::collectives], "B", engine_.fact_id("collectives_mib")},
+         {"graphs", m[MemoryTerm::graphs], "B", engine_.fact_id("graphs_mib")}}};
+  });
+}
+
+template void MemoryModel::add_runtime(const Plan&, RankMemory&, NoRecord&) const;
+template void MemoryModel::add_runtime(const Plan&, RankMemory&, Record&) const;
+
+FullestRank MemoryModel::fullest(const Plan& plan) const {
+  if (serving_) return fullest_at(plan, asked(plan));
+  NoRecord quiet;
+  FullestRank best;
+  double most = -1;
+  for (int s = 0; s < plan.pipeline; ++s) {
+    RankMemory m = training_memory(plan, s, quiet);
+    if (m.total() > most) {
+      most = m.total();
+      best = {m, s};
+    }
+  }
+  return best;
+}
+
+FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
+  NoRecord quiet;
+  FullestRank best;
+  double most = -1;
+  for (int s = 0; s < plan.pipeline; ++s) {
+    RankMemory m = serving_memory(plan, s, load, quiet);
+    if (m.total() > most) {
+      most = m.total();
+      best = {m, s};
+    }
+  }
+  return best;
+}
+
+// The budget is stated so that a rank fits when its total is at most the budget:
+//   total fraction:  weights + kv + activations + context <= f * total; graphs outside it
+//   free fraction:   kv <= f * (total - rest)
+//   static fraction: weights + kv <= f * total, and everything <= total
+Range MemoryModel::budget_bytes(const Plan&, const RankMemory& m) const {
+  const double all = m.total(), kv = m[MemoryTerm::kv_cache];
+  const double f = engine_.memory_fraction;
+  auto of = [&](double total) {
+    if (!serving_) return total;
+    switch (engine_.pool) {
+      case PoolRule::none:
+        return total;
+      case PoolRule::total_fraction: {
+        double outside = engine_.graphs_inside_fraction ? 0 : m[MemoryTerm::graphs];
+        return std::min(total, f * total + outside);
+      }
+      case PoolRule::free_fraction:
+        return std::min(total, f * total + (1 - f) * (all - kv));
+      case PoolRule::static_fraction:
+        return std::min(total, f * total + (all - kv - m[MemoryTerm::weights]));
+    }
+    return total;
+  };
+  return {of(usable_.low), of(usable_.value), of(usable_.high)};
+}
+
+Range MemoryModel::budget_bytes(const Plan& plan) const {
+  return budget_bytes(plan, fullest(plan).memory);
+}
+
+bool MemoryModel::fits(const Plan& plan) const {
+  RankMemory m = fullest(plan).memory;
+  return m.total() <= budget_bytes(plan, m).value;
+}
+
+// Relative errors of single terms before any calibration. Weights and caches are counted byte by
+// byte; the rest follows mechanisms whose published figures scatter about so much.
+Range MemoryModel::total_range(const RankMemory& m) {
+  constexpr std::array<double, kMemoryTerms> error = {
+      0.002,  // weights
+      0.002,  // kv_cache
+      0.25,   // activations
+      0.25,   // logits
+      0.002,  // gradients
+      0.002,  // master_weights
+      0.002,  // optimizer
+      0.05,   // adapters
+      0.25,   // gathered
+      0.5,    // context
+      0.5,    // collectives
+      0.5,    // graphs
+      0.5     // fragmentation
+  };
+  double spread = 0;
+  for (std::size_t i = 0; i < kMemoryTerms; ++i) spread += error[i] * m.bytes[i];
+  double t = m.total();
+  return {t - spread, t, t + spread};
+}
+
+}  // namespace trigon

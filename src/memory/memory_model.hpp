@@ -1,0 +1,125 @@
+#pragma once
+// Bytes per rank of a plan. `prepare` reads model, job, engine and card once; `evaluate` only
+// looks up and adds. Formulas and their sources: docs/memory.md.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/record.hpp"
+#include "base/result.hpp"
+#include "engine/policy.hpp"
+#include "hardware/cluster.hpp"
+#include "job/job.hpp"
+#include "memory/layer_share.hpp"
+#include "memory/memory.hpp"
+#include "memory/saved.hpp"
+#include "model/model.hpp"
+#include "plan/plan.hpp"
+
+namespace trigon {
+
+struct FullestRank {
+  RankMemory memory;
+  int stage = 0;
+};
+
+// What a replica holds beside its weights. All of it follows from `evaluate` read backwards.
+struct Capacity {
+  double pool_bytes = 0;     // left for caches on the rank that has least
+  double kv_tokens = 0;      // of sequences of the asked context, per replica, whole blocks
+  double max_sequences = 0;  // of the asked context, per replica
+  double max_context = 0;    // tokens, with the plan's sequences; at most the model's own maximum
+};
+
+class MemoryModel {
+ public:
+  // `usable_reported_bytes`: what the driver reports minus what others use, with its range.
+  // `model` must outlive the result.
+  static Result<MemoryModel> prepare(const Model& model, const Job& job, const Cluster& cluster,
+                                     const EnginePolicy& engine, Range usable_reported_bytes);
+
+  // Peak bytes on a rank of pipeline stage `stage`, by term. No heap without a recorder.
+  template <class Recorder>
+  RankMemory evaluate(const Plan& plan, int stage, Recorder& recorder) const;
+  FullestRank fullest(const Plan& plan) const;
+
+  // What engine and driver let a rank use, comparable with RankMemory::total().
+  Range budget_bytes(const Plan& plan, const RankMemory& memory) const;
+  Range budget_bytes(const Plan& plan) const;
+  bool fits(const Plan& plan) const;
+  Capacity capacity(const Plan& plan) const;
+  // Range of a total: exact terms keep their value, the others their term's relative error.
+  static Range total_range(const RankMemory& memory);
+
+  bool serving() const { return serving_; }
+  const EnginePolicy& engine() const { return engine_; }
+  // Bytes of weights and cached tokens on one rank, for those who price reading them.
+  double weight_bytes(const Plan& plan, int stage) const;
+  double cache_bytes(const Plan& plan, int stage, double sequences, double context) const;
+
+ private:
+  // One distinct layer on one rank of a tensor-parallel degree.
+  struct KindShare {
+    LayerShare weights;
+    CacheShare cache;
+    std::array<ActivationBytes, 2> forward;               // without, with sequence parallelism
+    std::array<std::array<ActivationBytes, 3>, 2> saved;  // x none, selective, full recompute
+  };
+  // Outside the layers, on one rank of a tensor-parallel degree.
+  struct EndShare {
+    WeightShare embedding, head, rest;
+    double head_rows = 0;
+  };
+  struct Load {  // what is asked of serving
+    double sequences = 1, context = 0, prompt = 0;
+  };
+  struct StageLayers;
+
+  KindShare kind_share(std::size_t kind, int tensor) const;
+  EndShare end_share(int tensor) const;
+  const KindShare& kind_at(std::size_t kind, int tensor, KindShare& scratch) const;
+  int degree_index(int tensor) const;
+  StageLayers stage_layers(const Plan& plan, int stage) const;
+  double weight_bits(const Plan& plan) const;
+  double cache_of(const Plan& plan, int stage, const Load& load) const;
+  double kept_tokens(const CacheShare& cache, const Load& load) const;
+  double activation_element(const Plan& plan) const;
+  template <class Recorder>
+  WeightShare stage_weights(const Plan& plan, int stage, WeightShare* experts,
+                            Recorder& recorder) const;
+  template <class Recorder>
+  RankMemory serving_memory(const Plan& plan, int stage, const Load& load,
+                            Recorder& recorder) const;
+  template <class Recorder>
+  RankMemory training_memory(const Plan& plan, int stage, Recorder& recorder) const;
+  template <class Recorder>
+  void add_runtime(const Plan& plan, RankMemory& memory, Recorder& recorder) const;
+  FullestRank fullest_at(const Plan& plan, const Load& load) const;
+  bool fits_at(const Plan& plan, const Load& load) const;
+  Load asked(const Plan& plan) const;
+
+  const Stack* stack_ = nullptr;
+  EnginePolicy engine_;
+  Format main_format_ = Format::bf16;
+  bool serving_ = true;
+  bool tuning_ = false;  // adapters on a frozen base
+  bool quantised_base_ = false;
+  double adapter_rank_ = 0;
+  bool adapt_all_ = true;
+  double input_tokens_ = 0, output_tokens_ = 0;  // serving
+  double sequence_ = 0;                          // training
+  Range usable_;
+  int most_ranks_ = 1;
+  std::vector<const Layer*> kinds_;         // distinct layers
+  std::vector<CacheRun> caches_;            // of each kind
+  std::vector<std::uint16_t> kind_counts_;  // [layer x kinds]: layers of a kind before it
+  std::vector<KindShare> shares_;           // [degree index x kinds]
+  std::vector<EndShare> ends_;
+  ShareRules rules_;
+};
+
+extern template RankMemory MemoryModel::evaluate(const Plan&, int, NoRecord&) const;
+extern template RankMemory MemoryModel::evaluate(const Plan&, int, Record&) const;
+
+}  // namespace trigon

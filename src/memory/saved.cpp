@@ -1,0 +1,184 @@
+#include "memory/saved.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace trigon {
+namespace {
+
+double d(std::int64_t v) { return static_cast<double>(v); }
+double over(std::int64_t v, int t) { return static_cast<double>(v) / t; }
+
+// Key and value heads on one rank: divided while there are any, then repeated.
+double kv_heads_on_rank(std::int64_t heads, int t) {
+  return static_cast<double>((heads + t - 1) / t);
+}
+
+// What a norm keeps. Fused: its input. Eager implementations cast to 32 bit and keep that copy and
+// the normalised tensor in place of the input (transformers modeling_llama LlamaRMSNorm: the cast
+// feeds pow and the product, the result feeds the product with the weight).
+double norm_bytes(double width, const ActivationRules& r) {
+  return width * (r.autograd == Autograd::eager ? 4 + r.element_bytes : r.element_bytes);
+}
+
+bool input_needed(const ActivationRules& r, bool attention_qv) {
+  return !r.frozen || r.adapters_on_all || attention_qv;
+}
+
+struct Core {
+  double q = 0, k = 0, v = 0, out = 0, heads = 0;  // elements per token on the rank
+};
+
+Core core_of(const Attention& a, const ActivationRules& r) {
+  const int t = r.tensor;
+  Core c;
+  c.heads = over(a.heads, t);
+  c.q = over(a.heads * a.head_dim, t);
+  double kv = kv_heads_on_rank(a.kv_heads, t);
+  c.k = kv * d(a.head_dim);
+  c.v = kv * d(a.value_dim);
+  c.out = over(a.heads * a.value_dim, t);
+  return c;
+}
+
+Core core_of(const LatentAttention& a, const ActivationRules& r) {
+  const int t = r.tensor;
+  Core c;
+  c.heads = over(a.heads, t);
+  c.q = over(a.heads * (a.nope_dim + a.rope_dim), t);
+  c.k = c.q;
+  c.v = over(a.heads * a.value_dim, t);
+  c.out = c.v;
+  return c;
+}
+
+// Scores and their softmax: 5 bytes per head, token and key with dropout (softmax output, mask,
+// dropout output), 2 without. Flash attention keeps one 32-bit log-sum-exp per head instead.
+ActivationBytes core_saved(const Core& c, const ActivationRules& r) {
+  double e = r.element_bytes;
+  ActivationBytes b;
+  b.per_token = e * (c.q + c.k + c.v + c.out);
+  if (r.flash_attention)
+    b.per_token += 4 * c.heads;
+  else
+    b.per_token_and_key =
+        c.heads * (e + (r.dropout ? 1 + e : 0) + (r.autograd == Autograd::eager ? 4 : 0));
+  return b;
+}
+
+ActivationBytes attention_saved(double x, const Core& c, double latent, const ActivationRules& r,
+                                double hidden) {
+  ActivationBytes b;
+  double scattered = r.sequence_parallel ? x / r.tensor : x;
+  if (input_needed(r, true)) b.per_token += scattered * r.element_bytes;
+  b.per_token += latent * r.element_bytes;
+  b += core_saved(c, r);
+  if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
+  return b;
+}
+
+ActivationBytes mlp_saved(double x, double width, bool gated, const ActivationRules& r,
+                          double hidden) {
+  const double e = r.element_bytes;
+  ActivationBytes b;
+  if (input_needed(r, false)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
+  double w = width / r.tensor;
+  // Inputs of the activation and of the product; then the input of the down projection.
+  b.per_token += e * w * (gated ? 2 : 1);
+  if (gated && r.autograd == Autograd::eager) b.per_token += e * w;
+  if (input_needed(r, false)) b.per_token += e * w;
+  if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
+  return b;
+}
+
+ActivationBytes experts_saved(const MixtureOfExperts& m, std::int64_t hidden,
+                              const ActivationRules& r) {
+  const double e = r.element_bytes, k = d(m.active), h = d(hidden);
+  ActivationBytes b;
+  double scatter = r.sequence_parallel ? r.tensor : 1;
+  b.per_token += e * h / scatter;                 // router input
+  b.per_token += 2 * 4 * d(m.experts) / scatter;  // 32-bit logits and probabilities
+  double w = d(m.width) / r.expert_tensor * k;
+  if (input_needed(r, false)) b.per_token += e * h * k;  // the permuted copies
+  b.per_token += e * w * (m.gated ? 2 : 1);
+  if (m.gated && r.autograd == Autograd::eager) b.per_token += e * w;
+  if (input_needed(r, false)) b.per_token += e * w;
+  b.per_token += e * h * k;  // expert outputs, weighted afterwards
+  if (m.shared) b += mlp_saved(0, d(m.shared->width), m.shared->gated, r, h);
+  return b;
+}
+
+double latent_width(const LatentAttention& a) {
+  // Compressed queries and keys, before and after their norms: inputs of the up projections.
+  return 2 * d(a.q_lora_rank + a.kv_lora_rank);
+}
+
+}  // namespace
+
+ActivationBytes saved_for_backward(const Layer& layer, std::int64_t hidden,
+                                   const ActivationRules& r) {
+  ActivationBytes total;
+  const double h = d(hidden);
+  for (const SubLayer& part : layer.parts) {
+    if (std::holds_alternative<Norm>(part))
+      total.per_token += norm_bytes(r.sequence_parallel ? h / r.tensor : h, r);
+    else if (auto a = std::get_if<Attention>(&part)) {
+      Core c = core_of(*a, r);
+      total += attention_saved(h, c, 0, r, h);
+      if (a->q_norm) total.per_token += norm_bytes(c.q, r);
+      if (a->k_norm) total.per_token += norm_bytes(c.k, r);
+    } else if (auto l = std::get_if<LatentAttention>(&part))
+      total += attention_saved(h, core_of(*l, r), latent_width(*l), r, h);
+    else if (auto m = std::get_if<Mlp>(&part))
+      total += mlp_saved(h, d(m->width), m->gated, r, h);
+    else if (auto x = std::get_if<MixtureOfExperts>(&part))
+      total += experts_saved(*x, hidden, r);
+  }
+  return total;
+}
+
+ActivationBytes saved_selective(const Layer& layer, std::int64_t hidden, const ActivationRules& r) {
+  ActivationRules core = r;
+  core.flash_attention = true;
+  return saved_for_backward(layer, hidden, core);
+}
+
+ActivationBytes saved_full_recompute(std::int64_t hidden, const ActivationRules& r) {
+  double h = d(hidden);
+  return {r.element_bytes * (r.sequence_parallel ? h / r.tensor : h), 0};
+}
+
+ActivationBytes forward_peak(const Layer& layer, std::int64_t hidden, const ActivationRules& r) {
+  const double e = r.element_bytes, h = d(hidden);
+  // The residual and the normalised input live through every sub-layer; its output joins them.
+  const double around = 3 * h * e;
+  ActivationBytes peak{around, 0};
+  auto raise = [&](ActivationBytes b) {
+    peak.per_token = std::max(peak.per_token, b.per_token);
+    peak.per_token_and_key = std::max(peak.per_token_and_key, b.per_token_and_key);
+  };
+  for (const SubLayer& part : layer.parts) {
+    if (std::holds_alternative<Norm>(part)) {
+      if (r.autograd == Autograd::eager) raise({(2 * e + 2 * 4) * h, 0});
+    } else if (auto a = std::get_if<Attention>(&part)) {
+      Core c = core_of(*a, r);
+      double scores = r.flash_attention ? 0 : c.heads * (r.autograd == Autograd::eager ? 4 + e : e);
+      raise({around + e * (c.q + c.k + c.v + c.out), scores});
+    } else if (auto l = std::get_if<LatentAttention>(&part)) {
+      Core c = core_of(*l, r);
+      raise({around + e * (c.q + c.k + c.v + c.out + latent_width(*l) / 2), 0});
+    } else if (auto m = std::get_if<Mlp>(&part)) {
+      raise({around + e * d(m->width) / r.tensor * (m->gated ? 3 : 2), 0});
+    } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {
+      // Fused kernels: gate-up of every active expert, its activation, and the outputs to be
+      // summed, which reuse the first.
+      double w = d(x->width) / r.expert_tensor * d(x->active);
+      double first = std::max(w * (x->gated ? 2 : 1), h * d(x->active));
+      double shared = x->shared ? d(x->shared->width) / r.tensor * (x->shared->gated ? 3 : 2) : 0;
+      raise({around + e * (first + w) + e * shared + 4 * d(x->experts), 0});
+    }
+  }
+  return peak;
+}
+
+}  // namespace trigon

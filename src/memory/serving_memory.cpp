@@ -1,0 +1,180 @@
+// What a rank holds while it serves: weights, caches, the peak of one step, the runtime.
+
+#include <algorithm>
+#include <cmath>
+
+#include "memory/compute_buffer.hpp"
+#include "memory/formulas.hpp"
+#include "memory/memory_model.hpp"
+#include "memory/stage_layers.hpp"
+
+namespace trigon {
+namespace {
+
+double d(std::int64_t v) { return static_cast<double>(v); }
+
+double whole_blocks(double tokens, double block) {
+  return block > 1 ? std::ceil(tokens / block) * block : tokens;
+}
+
+}  // namespace
+
+// Tokens of all sequences that one layer keeps.
+double MemoryModel::kept_tokens(const CacheShare& cache, const Load& load) const {
+  const double block = d(engine_.block_tokens);
+  double kept = load.context;
+  if (cache.reach > 0 && engine_.windows == WindowAllocator::capped)
+    kept = std::min(kept, cache.reach);
+  double tokens = load.sequences * whole_blocks(kept, block);
+  // ggml keeps one micro-batch beside the windows.
+  if (engine_.compute_buffer && kept < load.context)
+    tokens = std::min(load.sequences * whole_blocks(load.context, block),
+                      tokens + d(engine_.micro_batch_tokens));
+  return tokens;
+}
+
+double MemoryModel::cache_of(const Plan& plan, int stage, const Load& load) const {
+  const FormatInfo& format = info(plan.kv);
+  const double bits = bits_per_element(plan.kv);
+  const StageLayers layers = stage_layers(plan, stage);
+  double total = 0;
+  KindShare scratch;
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    double n = layers.count(k);
+    if (n == 0) continue;
+    const CacheShare& c = kind_at(k, plan.tensor, scratch).cache;
+    total +=
+        n * kept_tokens(c, load) * c.bytes_per_token(bits, d(format.block_elements), format.gguf);
+  }
+  return total;
+}
+
+double MemoryModel::cache_bytes(const Plan& plan, int stage, double sequences,
+                                double context) const {
+  return cache_of(plan, stage, {sequences, context, context});
+}
+
+template <class Recorder>
+RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& load,
+                                       Recorder& recorder) const {
+  RankMemory m;
+  WeightShare experts;
+  const double bits = weight_bits(plan);
+  WeightShare dense = stage_weights(plan, stage, &experts, recorder);
+  m[MemoryTerm::weights] = dense.bytes(bits) + experts.bytes(bits);
+
+  const double cache = cache_of(plan, stage, load);
+  m[MemoryTerm::kv_cache] = cache;
+  recorder.step([&] {
+    return DerivationStep{
+        &memory_formula::kv_cache,
+        cache,
+        "B",
+        "stage " + std::to_string(stage),
+        {{"sequences", load.sequences, ""},
+         {"context", load.context, "tokens"},
+         {"block", d(engine_.block_tokens), "tokens", engine_.fact_id("block_tokens")},
+         {"bits", bits_per_element(plan.kv), ""}}};
+  });
+
+  // One step: as many tokens as the budget allows, or every prompt at once.
+  const bool pool = engine_.pool != PoolRule::none;
+  double tokens = load.sequences * load.prompt;
+  if (engine_.max_batched_tokens > 0) {
+    double budget = d(engine_.max_batched_tokens);
+    if (!engine_.chunked_prefill) budget = std::max(budget, load.context);
+    tokens = pool ? budget : std::min(tokens, budget);
+  }
+  const double element = activation_element(plan), scale = element / 2;
+  const double h = d(stack_->hidden);
+  const StageLayers layers = stage_layers(plan, stage);
+  const bool last = stage == plan.pipeline - 1;
+  if (engine_.compute_buffer) {
+    ComputeBuffer buffer;
+    buffer.micro_batch = d(engine_.micro_batch_tokens);
+    buffer.keys = whole_blocks(load.sequences * load.context, d(engine_.block_tokens));
+    buffer.flash_attention = engine_.flash_attention;
+    double largest = 0;
+    for (std::size_t k = 0; k < kinds_.size(); ++k)
+      if (layers.count(k) > 0)
+        largest = std::max(largest, compute_buffer_layer(*kinds_[k], stack_->hidden, buffer));
+    const double head = last ? compute_buffer_head(stack_->hidden, stack_->vocabulary, buffer) : 0;
+    m[MemoryTerm::activations] = largest;
+    m[MemoryTerm::logits] = std::max(0.0, head - largest);
+    recorder.step([&] {
+      return DerivationStep{
+          &memory_formula::compute_buffer,
+          std::max(largest, head),
+          "B",
+          "stage " + std::to_string(stage),
+          {{"micro_batch", buffer.micro_batch, "tokens", engine_.fact_id("micro_batch_tokens")},
+           {"keys", buffer.keys, "tokens"},
+           {"layers", largest, "B"},
+           {"head", head, "B"}}};
+    });
+  } else {
+    double peak = 0;
+    KindShare scratch;
+    for (std::size_t k = 0; k < kinds_.size(); ++k)
+      if (layers.count(k) > 0) {
+        const KindShare& s = kind_at(k, plan.tensor, scratch);
+        double one = s.forward[plan.sequence_parallel ? 1 : 0].at(load.context) * scale;
+        peak = std::max(peak, tokens * one);
+        // A cache that grows by copying holds one layer twice.
+        if (engine_.concatenated_cache)
+          peak = std::max(peak, tokens * one + kept_tokens(s.cache, load) *
+                                                   s.cache.bytes_per_token(
+                                                       bits_per_element(plan.kv), 1, false));
+      }
+    peak += tokens * engine_.hidden_copies * h * element;
+    double rows = 0;
+    if (last) {
+      if (engine_.logits == LogitsRows::all_tokens)
+        rows = load.sequences * load.prompt;
+      else
+        // A pool is sized by a run with as many sequences as the engine ever batches.
+        rows = pool && engine_.max_sequences > 0 ? d(engine_.max_sequences) : load.sequences;
+    }
+    const double logits =
+        rows * d(stack_->vocabulary) * static_cast<double>(engine_.logits_bytes_per_value);
+    // The head runs when the layers are done: their peaks do not add, only what stays alive does.
+    const double around = std::min(peak, tokens * (2 + engine_.hidden_copies) * h * element);
+    if (logits + around > peak) {
+      m[MemoryTerm::activations] = around;
+      m[MemoryTerm::logits] = logits;
+    } else {
+      m[MemoryTerm::activations] = peak;
+    }
+    recorder.step([&] {
+      return DerivationStep{
+          &memory_formula::forward_peak,
+          peak,
+          "B",
+          "stage " + std::to_string(stage),
+          {{"tokens", tokens, "tokens", engine_.fact_id("max_batched_tokens")},
+           {"hidden", h, ""},
+           {"copies", engine_.hidden_copies, "", engine_.fact_id("hidden_copies")},
+           {"element", element, "B"}}};
+    });
+    recorder.step([&] {
+      return DerivationStep{
+          &memory_formula::logits,
+          logits,
+          "B",
+          "stage " + std::to_string(stage),
+          {{"rows", rows, ""},
+           {"vocabulary", d(stack_->vocabulary), ""},
+           {"bytes per value", static_cast<double>(engine_.logits_bytes_per_value), "B",
+            engine_.fact_id("logits_bytes_per_value")}}};
+    });
+  }
+  m[MemoryTerm::fragmentation] =
+      engine_.fragmentation * (m[MemoryTerm::activations] + m[MemoryTerm::logits]);
+  add_runtime(plan, m, recorder);
+  return m;
+}
+
+template RankMemory MemoryModel::serving_memory(const Plan&, int, const Load&, NoRecord&) const;
+template RankMemory MemoryModel::serving_memory(const Plan&, int, const Load&, Record&) const;
+
+}  // namespace trigon

@@ -1,0 +1,239 @@
+// What a rank holds while it trains: states divided by ZeRO, saved activations of the
+// micro-batches in flight, the loss.
+
+#include <algorithm>
+#include <cmath>
+
+#include "memory/formulas.hpp"
+#include "memory/memory_model.hpp"
+#include "memory/recipe.hpp"
+#include "memory/stage_layers.hpp"
+
+namespace trigon {
+namespace {
+
+double d(std::int64_t v) { return static_cast<double>(v); }
+
+// Micro-batches whose activations a stage keeps, in whole stages. 1F1B: as many as stages follow
+// (Narayanan et al. 2021, arXiv:2104.04473, sections 2.2 and 3.1). Interleaved: Megatron-LM warms
+// up with 2 (p - stage - 1) + (v - 1) p chunks and runs one more, each 1/v of a stage; the first
+// stage then keeps 1 + (p - 1) / (p v) times the activations of a model (arXiv:2205.05198).
+double in_flight(const Plan& plan, int stage) {
+  const double p = plan.pipeline, v = plan.virtual_stages, m = plan.accumulation;
+  if (p <= 1) return 1;
+  if (v <= 1) return std::min(m, p - stage);
+  return std::min(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1) / v;
+}
+
+}  // namespace
+
+template <class Recorder>
+RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& recorder) const {
+  RankMemory m;
+  const StateBytes state = state_bytes(plan.recipe);
+  const StageLayers layers = stage_layers(plan, stage);
+  const bool first = stage == 0, last = stage == plan.pipeline - 1;
+  WeightShare experts;
+  const WeightShare dense = stage_weights(plan, stage, &experts, recorder);
+
+  // Shards: dense parameters over data x context ranks; experts over those of them that hold the
+  // same experts.
+  const double dense_shards = std::max(1, plan.data * plan.context);
+  const double expert_shards = std::max(1.0, dense_shards / std::max(plan.expert, 1));
+  auto divided = [&](double dense_bytes, double expert_bytes, int from_stage) {
+    return plan.zero >= from_stage ? dense_bytes / dense_shards + expert_bytes / expert_shards
+                                   : dense_bytes + expert_bytes;
+  };
+
+  // Bytes of a parameter of the base: trained weights follow the recipe, frozen ones their format.
+  const double bits = tuning_ ? weight_bits(plan) : state.weight * 8;
+  double dense_weights, expert_weights;
+  if (tuning_) {
+    dense_weights = dense.bytes(bits);
+    expert_weights = experts.bytes(bits);
+  } else {
+    dense_weights = dense.parameters() * state.weight;
+    expert_weights = experts.parameters() * state.weight;
+  }
+  m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3);
+
+  KindShare scratch;
+  double unit = 0, unit_parameters = 0, largest_matrix = 0, adapter_in_out = 0;
+  double forward = 0, saved_layers = 0, working = 0;
+  const double element = activation_element(plan), scale = element / 2;
+  const auto sp = static_cast<std::size_t>(plan.sequence_parallel ? 1 : 0);
+  const auto how = static_cast<std::size_t>(plan.recompute);
+  const double tokens = d(plan.micro_batch) * sequence_ / std::max(plan.context, 1);
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    const double n = layers.count(k);
+    if (n == 0) continue;
+    const KindShare& s = kind_at(k, plan.tensor, scratch);
+    const double local_experts =
+        s.weights.expert_count > 0 ? std::ceil(s.weights.expert_count / std::max(plan.expert, 1)) /
+                                         s.weights.expert_count / plan.tensor
+                                   : 0;
+    const WeightShare own = s.weights.experts.times(local_experts);
+    const double parameters = s.weights.dense.parameters() + own.parameters();
+    const double weights =
+        tuning_ ? s.weights.dense.bytes(bits) + own.bytes(bits) : parameters * state.weight;
+    unit = std::max(unit, weights);
+    unit_parameters = std::max(unit_parameters, parameters);
+    largest_matrix = std::max(largest_matrix, s.weights.largest_matrix);
+    adapter_in_out += n * s.weights.adapter_in_out;
+    saved_layers += n * s.saved[sp][how].at(sequence_) * scale;
+    forward = std::max(forward, s.forward[sp].at(sequence_) * scale);
+    // A recomputed layer is rebuilt whole before its backward.
+    if (plan.recompute == Recompute::full)
+      working = std::max(working, s.saved[sp][0].at(sequence_) * scale);
+  }
+
+  // Gradients and optimizer of what trains.
+  double gradients = 0, persistent = 0;
+  if (tuning_) {
+    const StateBytes a = plan.recipe == TrainRecipe::pure_bf16 ? state_bytes(TrainRecipe::pure_bf16)
+                                                               : state_bytes(TrainRecipe::fp32);
+    const double parameters = adapter_rank_ * adapter_in_out;
+    m[MemoryTerm::adapters] =
+        parameters * (a.weight + a.gradient + a.moments) / (plan.zero >= 3 ? dense_shards : 1);
+    gradients = 0;
+    persistent = m[MemoryTerm::adapters];
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::adapters,
+                            m[MemoryTerm::adapters],
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"rank", adapter_rank_, ""},
+                             {"in + out", adapter_in_out, ""},
+                             {"state bytes", a.weight + a.gradient + a.moments, "B"}}};
+    });
+  } else {
+    gradients =
+        divided(dense.parameters() * state.gradient, experts.parameters() * state.gradient, 2);
+    m[MemoryTerm::master_weights] =
+        divided(dense.parameters() * state.master, experts.parameters() * state.master, 1);
+    m[MemoryTerm::optimizer] =
+        divided(dense.parameters() * state.moments, experts.parameters() * state.moments, 1);
+    persistent = m[MemoryTerm::master_weights] + m[MemoryTerm::optimizer];
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::optimizer,
+                            persistent,
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"trainable", dense.parameters() + experts.parameters(), ""},
+                             {"master", state.master, "B"},
+                             {"moment bytes", state.moments, "B"},
+                             {"shards", plan.zero >= 1 ? dense_shards : 1, ""}}};
+    });
+  }
+
+  // Whole units at once under ZeRO-3; the dequantised matrix of a quantised base; 16-bit copies
+  // that autocast keeps.
+  double gathered = 0;
+  if (plan.zero >= 3 && dense_shards > 1) {
+    gathered = engine_.gathered_layers * unit;
+    if (!tuning_) gathered += unit_parameters * state.gradient;
+  }
+  if (tuning_ && (bits > 0 ? info(plan.weights).weight_only || quantised_base_
+                           : info(main_format_).weight_only))
+    gathered += largest_matrix * 2;
+  if (!tuning_ && state.cast_copy > 0)
+    gathered += state.cast_copy * (plan.zero >= 3 ? engine_.gathered_layers * unit_parameters
+                                                  : dense.parameters() + experts.parameters());
+  m[MemoryTerm::gathered] = gathered;
+  recorder.step([&] {
+    return DerivationStep{
+        &memory_formula::gathered,
+        gathered,
+        "B",
+        "stage " + std::to_string(stage),
+        {{"unit", unit, "B"},
+         {"units", engine_.gathered_layers, "", engine_.fact_id("gathered_layers")},
+         {"largest matrix", largest_matrix, ""}}};
+  });
+
+  // Activations of the micro-batches in flight; one layer's forward temporaries on top.
+  const double flight = in_flight(plan, stage);
+  double activations = tokens * saved_layers * flight;
+  const double shard = plan.sequence_parallel ? std::max(plan.tensor, 1) : 1;
+  const double h = d(stack_->hidden);
+  // Embedding output of the first stage, final norm's input and the head's input of the last.
+  if (first) activations += flight * tokens * h / shard * element;
+  if (last) activations += 2 * tokens * h / shard * element;
+  const double transient = tokens * std::max(forward, working);
+  const double head_tokens =
+      tokens / static_cast<double>(std::max<std::int64_t>(engine_.loss_chunks, 1));
+  double loss = 0;
+  if (last) {
+    const int i = degree_index(plan.tensor);
+    const double rows = i >= 0 ? ends_[static_cast<std::size_t>(i)].head_rows
+                               : end_share(std::max(plan.tensor, 1)).head_rows;
+    loss = head_tokens * rows * engine_.loss_bytes_per_logit;
+    if (engine_.loss_chunks > 1) loss += tokens * rows * element;
+  }
+  // Loss and the backward of the last layer follow each other.
+  m[MemoryTerm::activations] = activations;
+  if (loss > transient)
+    m[MemoryTerm::logits] = loss;
+  else
+    m[MemoryTerm::activations] += transient;
+  recorder.step([&] {
+    return DerivationStep{&memory_formula::saved,
+                          activations,
+                          "B",
+                          "stage " + std::to_string(stage),
+                          {{"tokens", tokens, "tokens"},
+                           {"micro-batches in flight", flight, ""},
+                           {"saved of the stage", saved_layers, "B/token"},
+                           {"transient", transient, "B"}}};
+  });
+  recorder.step([&] {
+    return DerivationStep{&memory_formula::logits,
+                          loss,
+                          "B",
+                          "stage " + std::to_string(stage),
+                          {{"rows", head_tokens, "tokens"},
+                           {"vocabulary", d(stack_->vocabulary), ""},
+                           {"bytes per value", engine_.loss_bytes_per_logit, "B",
+                            engine_.fact_id("loss_bytes_per_logit")}}};
+  });
+
+  // Which moment is fullest. Gradients that do not persist grow while activations shrink, so one
+  // of the two is whole and the other absent; temporaries of the optimizer step meet no
+  // activations.
+  m[MemoryTerm::gradients] = gradients;
+  const double live = m[MemoryTerm::activations] + m[MemoryTerm::logits] + gathered;
+  const double step_temporaries =
+      tuning_ ? 0
+              : engine_.optimizer_step_bytes * divided(dense.parameters(), experts.parameters(), 1);
+  if (!engine_.gradients_persist && plan.accumulation <= 1) {
+    if (live >= gradients + step_temporaries) {
+      m[MemoryTerm::gradients] = 0;
+    } else {
+      m[MemoryTerm::activations] = step_temporaries;
+      m[MemoryTerm::logits] = 0;
+      m[MemoryTerm::gathered] = 0;
+    }
+  } else if (step_temporaries > live) {
+    m[MemoryTerm::activations] = step_temporaries;
+    m[MemoryTerm::logits] = 0;
+    m[MemoryTerm::gathered] = 0;
+  }
+  recorder.step([&] {
+    return DerivationStep{&memory_formula::gradients,
+                          m[MemoryTerm::gradients],
+                          "B",
+                          "stage " + std::to_string(stage),
+                          {{"trainable", dense.parameters() + experts.parameters(), ""},
+                           {"gradient bytes", state.gradient, "B"},
+                           {"shards", plan.zero >= 2 ? dense_shards : 1, ""}}};
+  });
+  m[MemoryTerm::fragmentation] =
+      engine_.fragmentation * (m[MemoryTerm::activations] + m[MemoryTerm::logits]);
+  add_runtime(plan, m, recorder);
+  return m;
+}
+
+template RankMemory MemoryModel::training_memory(const Plan&, int, NoRecord&) const;
+template RankMemory MemoryModel::training_memory(const Plan&, int, Record&) const;
+
+}  // namespace trigon
