@@ -87,8 +87,9 @@ def family(row, arch):
     if arch == "ampere_ga10x":
         return "ampere_geforce" if consumer else "ampere_pro"
     if arch == "ada":
-        # The L40's stated rates are those of the half-rate parts, unlike the L40S.
-        return "ada_geforce" if consumer or name == "L40" else "ada_pro"
+        if name == "L40":
+            return "ada_half"  # stated at half the matrix rates of the L40S and RTX 6000 Ada
+        return "ada_geforce" if consumer else "ada_pro"
     if arch == "hopper":
         return "hopper_h20" if name.startswith("H20 ") else "hopper"
     if arch == "blackwell_gb20x":
@@ -104,7 +105,7 @@ def family(row, arch):
 RATE_ROWS = {
     "volta": "volta", "turing_pro": "turing_pro", "turing_geforce": "turing_gf",
     "ampere_ga100": "ga100", "ampere_geforce": "ga10x_gf", "ampere_pro": "ga10x_pro",
-    "ada_geforce": "ada_gf", "ada_pro": "ada_pro", "blackwell_geforce": "bw_gf",
+    "ada_geforce": "ada_gf", "ada_pro": "ada_pro", "ada_half": "ada_pro", "blackwell_geforce": "bw_gf",
     "blackwell_pro": "bw_pro", "hopper": "hopper_sxm/pcie", "blackwell": "blackwell_b200",
     "cdna3": "cdna3 MI300X", "cdna4": "cdna4 MI355X", "rdna2": "rdna2", "rdna3": "rdna3",
     "rdna4": "rdna4",

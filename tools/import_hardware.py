@@ -222,7 +222,12 @@ def families(seen):
         for column, key in RATES.items():
             if fam == "rdna2" and column in ("int8", "int4"):
                 key = column + "_vector"
-            s.put("rate." + key, number(r[column]))
+            rate = number(r[column])
+            if fam == "ada_half" and rate is not None and column != "fp16_vector":
+                s.put("rate." + key, rate / 2,
+                      SUSPECT + "L40 is exactly half of the rate of ada_pro")
+            else:
+                s.put("rate." + key, rate)
         # Peaks of data-centre parts are stated at a tensor clock below boost (README of the
         # gathered data: 0.87 to 0.94; H200 NVL 0.865); everything else at boost.
         if fam in ("hopper", "blackwell", "blackwell_ultra"):

@@ -172,6 +172,11 @@ void FactStore::put(FactSheet sheet) {
   sheets_.push_back(std::move(sheet));
 }
 
+void FactStore::add(FactSheet sheet) {
+  put(std::move(sheet));
+  sort();
+}
+
 void FactStore::sort() {
   std::sort(sheets_.begin(), sheets_.end(), [](const FactSheet& a, const FactSheet& b) {
     return std::tie(a.kind, a.id, a.where) < std::tie(b.kind, b.id, b.where);

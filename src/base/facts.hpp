@@ -65,6 +65,9 @@ class FactStore {
   static Result<FactStore> from_directory(const std::filesystem::path& dir);
   static Result<FactStore> from_packed(std::string_view packed);
 
+  // Adds a sheet that was made from something else than TOML, or replaces its namesake.
+  void add(FactSheet sheet);
+
   const FactSheet* find(std::string_view kind, std::string_view id) const;
   // All sheets of a kind, sorted by id.
   std::vector<const FactSheet*> of_kind(std::string_view kind) const;

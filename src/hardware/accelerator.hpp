@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/facts.hpp"
@@ -29,9 +30,15 @@ enum class MathMode : std::uint8_t {
   int8_matrix,
   int4_matrix,
   fp4_matrix,
+  int8_vector,  // dot products of the vector units (dp4a), where there is no matrix unit
+  int4_vector,
   count_
 };
 constexpr std::size_t kMathModes = static_cast<std::size_t>(MathMode::count_);
+
+// "fp8_matrix"; its fact is "peak.fp8_matrix_tflops", of integer modes "peak.int8_matrix_tops".
+std::string_view name_of(MathMode m);
+std::string peak_key(MathMode m);
 
 enum class DeviceKind : std::uint8_t { gpu, apu, cpu, npu };
 
@@ -42,6 +49,9 @@ enum class PeerTopology : std::uint8_t {
   mesh,          // direct links to each peer: one pair gets a share of the total
   fabric_switch  // any pair gets the whole
 };
+
+std::string_view name_of(PeerTopology t);
+std::optional<PeerTopology> topology_by_name(std::string_view name);
 
 struct PeerLink {
   std::string type;  // "nvlink4", "xgmi", "roce" ... empty when there is none
@@ -56,8 +66,8 @@ struct Range {
 };
 
 struct Accelerator {
-  std::string id;    // "h100-sxm-80gb"
-  std::string name;  // "H100 SXM5 80GB"
+  std::string id;            // "h100-sxm-80gb"
+  std::string name;          // "H100 SXM5 80GB"
   std::string vendor;        // "nvidia", "amd", "intel", "apple", ...
   std::string architecture;  // "hopper", "ada", "cdna3", ... a slug
   std::string family;        // the calibration family: architecture, split by market where rates
@@ -80,6 +90,8 @@ struct Accelerator {
   PeerLink peer_link;
   std::optional<BytesPerSecond> pcie_one_way;
   std::optional<double> mig_max_instances;
+  int devices_per_board = 1;  // MI250: software sees two devices, each with half of everything
+  bool announced = false;     // not on sale when the facts were gathered
   std::optional<Dollars> launch_price;
   const FactSheet* sheet = nullptr;  // sources and dates of all of the above
 

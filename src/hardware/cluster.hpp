@@ -17,8 +17,8 @@ struct Link {
 
 // Facts of the real machine that replace the catalogue's.
 struct CardState {
-  Bytes memory_used{};            // by others ("used=2GiB")
-  bool display = false;           // a display runs on the card
+  Bytes memory_used{};   // by others ("used=2GiB")
+  bool display = false;  // a display runs on the card
   std::optional<Watts> power_limit;
   std::optional<bool> ecc;
 };
@@ -37,7 +37,9 @@ struct Cluster {
   std::optional<Link> inter;  // per accelerator, between nodes; absent for one node
   CardState card;
   Host host;
-  std::string written;  // as the user wrote it, or the canonical form
+  std::string system;                // id of the node type it was named by, or empty
+  std::string written;               // as the user wrote it, or the canonical form
+  std::vector<Message> assumptions;  // what was taken because nobody said it
 
   int count() const { return per_node * nodes; }
 };

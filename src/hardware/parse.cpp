@@ -1,0 +1,322 @@
+#include "hardware/parse.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/units.hpp"
+#include "hardware/names.hpp"
+
+namespace trigon {
+namespace {
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+// "8x..." gives 8 and the rest; nothing when the text does not begin so.
+std::optional<std::pair<int, std::string_view>> take_count(std::string_view s) {
+  int n = 0;
+  auto r = std::from_chars(s.data(), s.data() + s.size(), n);
+  if (r.ec != std::errc() || n < 1 || n > 1000000) return std::nullopt;
+  std::string_view rest = trimmed(s.substr(static_cast<std::size_t>(r.ptr - s.data())));
+  for (std::string_view times : {"x", "X", "*", "\xc3\x97"})
+    if (rest.substr(0, times.size()) == times)
+      return std::pair(n, trimmed(rest.substr(times.size())));
+  return std::nullopt;
+}
+
+tl::unexpected<Error> bad_hardware(std::string_view text, std::string_view where) {
+  return fail(ErrorCode::bad_argument, message(HardwareMessage::bad_hardware, text),
+              std::string(where));
+}
+
+Result<CardState> parse_card(std::string_view text, std::string_view where) {
+  CardState card;
+  std::string_view rest = text;
+  while (!trimmed(rest).empty()) {
+    auto comma = rest.find(',');
+    std::string_view item = trimmed(rest.substr(0, comma));
+    rest = comma == rest.npos ? std::string_view() : rest.substr(comma + 1);
+    auto equals = item.find('=');
+    std::string_view key = trimmed(item.substr(0, equals));
+    std::string_view value = equals == item.npos ? "" : trimmed(item.substr(equals + 1));
+    if (key == "used") {
+      auto v = parse_bytes(value, where);
+      if (!v) return tl::unexpected(v.error());
+      card.memory_used = *v;
+    } else if (key == "power") {
+      auto v = parse_watts(value, where);
+      if (!v) return tl::unexpected(v.error());
+      card.power_limit = *v;
+    } else if (key == "display" && equals == item.npos) {
+      card.display = true;
+    } else if (key == "ecc" && (value == "on" || value == "off")) {
+      card.ecc = value == "on";
+    } else if (key == "mig") {
+      return fail(ErrorCode::unsupported, message(HardwareMessage::mig_instances, item),
+                  std::string(where));
+    } else if (key == "used" || key == "display" || key == "ecc" || key.empty()) {
+      return fail(ErrorCode::bad_argument, message(HardwareMessage::bad_card_facts, text),
+                  std::string(where));
+    } else {
+      std::optional<Message> hint;
+      if (auto near = nearest_name(key, {"used", "display", "power", "ecc"}))
+        hint = message(BaseMessage::nearest_name, *near);
+      return fail(ErrorCode::bad_argument, message(BaseMessage::unknown_key, key),
+                  std::string(where), hint);
+    }
+  }
+  return card;
+}
+
+// The PCIe link, or PCIe 4.0 x16 where the catalogue is silent.
+Link pcie_link(const Accelerator& a, std::vector<Message>& assumed) {
+  Link l;
+  l.topology = PeerTopology::none;
+  if (a.pcie_one_way) {
+    auto generation = a.sheet ? a.sheet->number("pcie.generation") : std::nullopt;
+    auto lanes = a.sheet ? a.sheet->number("pcie.lanes") : std::nullopt;
+    l.id = generation && lanes ? "pcie" + write_number(*generation) + "x" + write_number(*lanes)
+                               : "pcie";
+    l.one_way = *a.pcie_one_way;
+  } else {
+    l.id = "pcie4x16";
+    l.one_way = gigabytes_per_second(16.0 * 16 / 8 * 128 / 130);
+    assumed.push_back(message(HardwareMessage::assumed_pcie, a.id, l.id));
+  }
+  return l;
+}
+
+Link peer_link(const Accelerator& a) {
+  return {a.peer_link.type, a.peer_link.topology, a.peer_link.one_way};
+}
+
+Link default_intra(const Accelerator& a, int per_node, std::vector<Message>& assumed) {
+  bool fabric = a.peer_link.topology == PeerTopology::fabric_switch ||
+                a.peer_link.topology == PeerTopology::mesh;
+  if (fabric && a.peer_link.one_way > BytesPerSecond{}) return peer_link(a);
+  std::vector<Message> unneeded;
+  Link l = pcie_link(a, per_node > 1 ? assumed : unneeded);
+  if (per_node > 1 && a.peer_link.topology == PeerTopology::bridge_pair)
+    assumed.push_back(message(HardwareMessage::assumed_no_bridge, a.id));
+  return l;
+}
+
+// Between nodes when nobody said: the network of the typical node of this kind, else one 400 Gb/s
+// port per accelerator with a fabric of its own and one 100 Gb/s port per node without.
+void default_inter(const HardwareCatalog& catalog, Cluster& c) {
+  const Accelerator& a = *c.accelerator;
+  if (const System* s = catalog.typical_system(a, c.per_node)) {
+    c.inter = Link{"net-" + s->id, PeerTopology::fabric_switch, *s->inter_one_way};
+    c.assumptions.push_back(message(HardwareMessage::assumed_network,
+                                    s->nic.empty() ? "network" : s->nic, s->id, *s->inter_one_way));
+    return;
+  }
+  bool fabric = a.peer_link.topology == PeerTopology::fabric_switch ||
+                a.peer_link.topology == PeerTopology::mesh;
+  BytesPerSecond one_way =
+      fabric ? gigabits_per_second(400) : gigabits_per_second(100) / c.per_node;
+  c.inter = Link{fabric ? "ib400" : "eth100-shared", PeerTopology::fabric_switch, one_way};
+  c.assumptions.push_back(message(HardwareMessage::assumed_default_network, c.inter->id, one_way));
+}
+
+std::string canonical(const Cluster& c) {
+  std::string out;
+  if (c.nodes > 1) out += std::to_string(c.nodes) + "x";
+  if (!c.system.empty()) return out + c.system;
+  if (c.per_node > 1 || c.nodes > 1) out += std::to_string(c.per_node) + "x";
+  return out + c.accelerator->id;
+}
+
+struct Split {
+  std::string_view name;
+  std::vector<std::string_view> links;
+  std::string_view card;
+};
+
+Result<Split> split(std::string_view text, std::string_view where) {
+  Split s;
+  std::string_view rest = trimmed(text);
+  auto open = rest.find('{');
+  std::string tail;
+  if (open != rest.npos) {
+    auto close = rest.find('}', open);
+    if (close == rest.npos) return bad_hardware(text, where);
+    s.card = rest.substr(open + 1, close - open - 1);
+    std::string_view after = trimmed(rest.substr(close + 1));
+    rest = trimmed(rest.substr(0, open));
+    if (!after.empty()) {  // "rtx-4090{display}@pcie4x8"
+      if (after[0] != '@' || rest.find('@') != rest.npos) return bad_hardware(text, where);
+      after.remove_prefix(1);
+      while (true) {
+        auto at = after.find('@');
+        s.links.push_back(trimmed(after.substr(0, at)));
+        if (at == after.npos) break;
+        after.remove_prefix(at + 1);
+      }
+    }
+  }
+  auto at = rest.find('@');
+  s.name = trimmed(rest.substr(0, at));
+  while (at != rest.npos) {
+    rest.remove_prefix(at + 1);
+    at = rest.find('@');
+    s.links.push_back(trimmed(rest.substr(0, at)));
+  }
+  if (s.name.empty()) return bad_hardware(text, where);
+  return s;
+}
+
+Result<void> apply_link(std::string_view name, const HardwareCatalog& catalog, Cluster& c,
+                        std::string_view where) {
+  const Accelerator& a = *c.accelerator;
+  std::string key = normalised_name(name);
+  if (key == "nvlink" || key == "xgmi" || key == "peer") {
+    if (a.peer_link.topology == PeerTopology::none)
+      return fail(ErrorCode::bad_argument, message(HardwareMessage::no_peer_link, a.id),
+                  std::string(where));
+    if (a.peer_link.one_way <= BytesPerSecond{})
+      return tl::unexpected(a.sheet->missing("link.one_way_gb_per_s"));
+    c.intra = peer_link(a);
+    return {};
+  }
+  if (key == "pcie") {
+    if (!a.pcie_one_way)
+      return fail(ErrorCode::missing_fact, message(HardwareMessage::no_pcie_facts, a.id),
+                  std::string(where));
+    c.intra = pcie_link(a, c.assumptions);
+    return {};
+  }
+  auto link = catalog.find_link(name, where);
+  if (!link) return tl::unexpected(link.error());
+  if ((*link)->kind == LinkKind::network)
+    c.inter = (*link)->link;
+  else
+    c.intra = (*link)->link;
+  return {};
+}
+
+}  // namespace
+
+Cluster make_cluster(const HardwareCatalog& catalog, const Accelerator& accelerator, int per_node,
+                     int nodes) {
+  Cluster c;
+  c.accelerator = &accelerator;
+  c.per_node = per_node;
+  c.nodes = nodes;
+  c.intra = default_intra(accelerator, per_node, c.assumptions);
+  if (nodes > 1) default_inter(catalog, c);
+  c.written = canonical(c);
+  return c;
+}
+
+Cluster make_cluster(const HardwareCatalog& catalog, const System& system, int nodes) {
+  Cluster c;
+  c.accelerator = system.accelerator;
+  c.per_node = system.count;
+  c.nodes = nodes;
+  c.system = system.id;
+  if (system.intra_one_way && system.count > 1)
+    c.intra = {system.topology == PeerTopology::none ? "pcie" : system.accelerator->peer_link.type,
+               system.topology, *system.intra_one_way};
+  else
+    c.intra = default_intra(*system.accelerator, system.count, c.assumptions);
+  if (c.intra.id.empty()) c.intra.id = std::string(name_of(system.topology));
+  if (nodes > 1 && system.inter_one_way)
+    c.inter = Link{"net-" + system.id, PeerTopology::fabric_switch, *system.inter_one_way};
+  else if (nodes > 1)
+    default_inter(catalog, c);
+  c.host.memory = system.host_memory;
+  c.written = canonical(c);
+  return c;
+}
+
+Result<Cluster> parse_hardware(std::string_view text, const HardwareCatalog& catalog,
+                               std::string_view where) {
+  auto parts = split(text, where);
+  if (!parts) return tl::unexpected(parts.error());
+  if (normalised_name(parts->name) == "here")
+    return fail(ErrorCode::unsupported, message(HardwareMessage::this_machine, text),
+                std::string(where));
+  // The whole text may itself be a name ("7900 XT"), so counts are taken only when it is not.
+  std::vector<int> counts;
+  std::string_view name = parts->name;
+  const System* system = nullptr;
+  const Accelerator* accelerator = nullptr;
+  while (true) {
+    auto s = catalog.system_or_null(name, where);
+    if (!s) return tl::unexpected(s.error());
+    if (*s) {
+      system = *s;
+      break;
+    }
+    auto a = catalog.accelerators.find(name, where);
+    if (a) {
+      accelerator = *a;
+      break;
+    }
+    auto count = counts.size() < 2 ? take_count(name) : std::nullopt;
+    if (!count || a.error().code == ErrorCode::ambiguous_name) {
+      if (name.find('+') != name.npos && a.error().code == ErrorCode::unknown_name &&
+          a.error().what.id != message_id(HardwareMessage::outside_catalogue))
+        return fail(ErrorCode::unsupported, message(HardwareMessage::mixed_hardware, text),
+                    std::string(where));
+      return tl::unexpected(a.error());
+    }
+    counts.push_back(count->first);
+    name = count->second;
+  }
+  Cluster c;
+  if (system) {
+    if (counts.size() > 1)
+      return fail(ErrorCode::bad_argument,
+                  message(HardwareMessage::system_has_count, system->id, system->count),
+                  std::string(where));
+    c = make_cluster(catalog, *system, counts.empty() ? 1 : counts[0]);
+  } else {
+    int nodes = counts.size() == 2 ? counts[0] : 1;
+    int per_node = counts.empty() ? 1 : counts.back();
+    c = make_cluster(catalog, *accelerator, per_node, nodes);
+  }
+  bool network_given = false, intra_given = false;
+  std::vector<Message> assumed = std::move(c.assumptions);
+  c.assumptions.clear();
+  std::string written = canonical(c);
+  for (std::string_view link : parts->links) {
+    std::optional<Link> before = c.inter;
+    std::string intra = c.intra.id;
+    c.inter.reset();
+    if (auto r = apply_link(link, catalog, c, where); !r) return tl::unexpected(r.error());
+    if (c.inter)
+      network_given = true;
+    else
+      intra_given = true, c.inter = before;
+    written += "@" + std::string(link);
+  }
+  for (Message& m : assumed) {
+    bool about_network = m.id == message_id(HardwareMessage::assumed_network) ||
+                         m.id == message_id(HardwareMessage::assumed_default_network);
+    if (about_network ? !network_given : !intra_given) c.assumptions.push_back(std::move(m));
+  }
+  auto card = parse_card(parts->card, where);
+  if (!card) return tl::unexpected(card.error());
+  c.card = *card;
+  c.written = written;
+  c.written = write_hardware(c);
+  return c;
+}
+
+std::string write_hardware(const Cluster& c) {
+  std::string out = c.written.empty() ? canonical(c) : c.written.substr(0, c.written.find('{'));
+  std::string card;
+  auto add = [&card](const std::string& s) { card += (card.empty() ? "" : ",") + s; };
+  if (c.card.memory_used > Bytes{}) add("used=" + write_bytes(c.card.memory_used));
+  if (c.card.display) add("display");
+  if (c.card.power_limit) add("power=" + write_watts(*c.card.power_limit));
+  if (c.card.ecc) add(*c.card.ecc ? "ecc=on" : "ecc=off");
+  return card.empty() ? out : out + "{" + card + "}";
+}
+
+}  // namespace trigon
