@@ -223,7 +223,10 @@ def families(seen):
             if fam == "rdna2" and column in ("int8", "int4"):
                 key = column + "_vector"
             rate = number(r[column])
-            if fam == "ada_half" and rate is not None and column != "fp16_vector":
+            if fam == "ada_half" and column == "fp8_fp16acc":
+                continue  # not stated
+            if fam == "ada_half" and rate is not None and column not in ("fp16_vector",
+                                                                         "fp16_fp16acc"):
                 s.put("rate." + key, rate / 2,
                       SUSPECT + "L40 is exactly half of the rate of ada_pro")
             else:
