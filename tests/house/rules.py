@@ -178,8 +178,28 @@ def room_list(root):
         yield "src/base/message.hpp: enum Room and src/ROOMS differ in their rooms or order"
 
 
+def formulas(root):
+    """Each formula `page.name` that a derivation cites is explained in docs/PAGE.md.
+
+    Explained means a heading that contains `name` or `page.name`.
+    """
+    cited = re.compile(r'\bFormula\s+\w+\s*\{\s*"(\w+)\.(\w+)"')
+    for path in files(root, "src"):
+        if path.suffix not in {".cpp", ".hpp"} or path.name.endswith("_test.cpp"):
+            continue
+        text = path.read_text()
+        for match in cited.finditer(text):
+            page, formula = match.groups()
+            document = root / "docs" / f"{page}.md"
+            headings = re.findall(r"^#+ .*$", document.read_text(), re.M) \
+                if document.exists() else []
+            if not any(re.search(rf"\b{formula}\b", heading) for heading in headings):
+                yield f"{path.relative_to(root)}:{line_of(text, match.start())}: " \
+                      f"docs/{page}.md has no section on {page}.{formula}"
+
+
 RULES = {f.__name__: f for f in (include_order, file_length, names, headers, quiet_library,
-                                 language, messages, room_list)}
+                                 language, messages, room_list, formulas)}
 
 
 def main(arguments):

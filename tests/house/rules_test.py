@@ -93,6 +93,15 @@ class Rules(unittest.TestCase):
         self.assertEqual(
             self.complaints("messages", tree={"src/base/messages.def": two_lines}), [])
 
+    def test_formulas(self):
+        code = 'inline constexpr Formula kv{"memory.kv_cache",\n "a * b"};\n'
+        self.breaks("formulas", "src/plan/x.hpp", code, "docs/memory.md has no section on")
+        for heading, complaints in (("## KV cache: `memory.kv_cache`", 0), ("## kv_cache", 0),
+                                    ("text on kv_cache", 1), ("## kv_cache_of", 1)):
+            found = self.complaints("formulas", tree={"src/plan/x.hpp": code,
+                                                      "docs/memory.md": heading + "\n"})
+            self.assertEqual(len(found), complaints, heading)
+
     def test_room_list(self):
         found = self.complaints("room_list", tree={"src/extra/x.cpp": ""})
         self.assertEqual(found, ["src/extra: not in src/ROOMS"])
