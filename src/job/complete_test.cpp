@@ -1,0 +1,139 @@
+#include "job/complete.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "job/messages.hpp"
+
+namespace trigon {
+namespace {
+
+Model model_with(std::optional<std::int64_t> context) {
+  Stack s;
+  s.hidden = 64;
+  s.vocabulary = 1000;
+  s.max_context = context;
+  Linear e;
+  e.in = 1000;
+  e.out = 64;
+  s.embedding = e;
+  Model m;
+  m.id = "small";
+  m.components = {{"language model", ComponentRole::language_model, s}};
+  return m;
+}
+
+bool assumed(const CompleteJob& j, JobMessage id) {
+  for (const Assumption& a : j.assumptions)
+    if (a.what.id == message_id(id)) return true;
+  return false;
+}
+
+TEST(Complete, ServeNeverTakesTheWholeContext) {
+  auto j = complete({}, model_with(131072));
+  ASSERT_TRUE(j);
+  const Serve& s = std::get<Serve>(j->job);
+  EXPECT_EQ(s.input_tokens, 1024);
+  EXPECT_EQ(s.output_tokens, 256);
+  EXPECT_EQ(s.concurrency, 1);
+  EXPECT_TRUE(assumed(*j, JobMessage::input_assumed));
+  EXPECT_TRUE(assumed(*j, JobMessage::concurrency_assumed));
+}
+
+TEST(Complete, ContextIsSplitAndLimited) {
+  JobRequest r;
+  r.context = 32768;
+  auto j = complete(r, model_with(131072));
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Serve>(j->job).input_tokens + std::get<Serve>(j->job).output_tokens, 32768);
+  auto beyond = complete(r, model_with(8192));
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().what.id, message_id(JobMessage::context_beyond_model));
+  ASSERT_TRUE(beyond.error().hint);
+  EXPECT_EQ(std::get<std::int64_t>(beyond.error().hint->args[0]), 8192);
+  r.output_tokens = 40000;
+  EXPECT_FALSE(complete(r, model_with(131072)));
+  r.output_tokens = 768;
+  j = complete(r, model_with(131072));
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Serve>(j->job).input_tokens, 32000);
+}
+
+TEST(Complete, ShortModelsShortenWhatIsAssumed) {
+  auto j = complete({}, model_with(512));
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Serve>(j->job).input_tokens + std::get<Serve>(j->job).output_tokens, 512);
+}
+
+TEST(Complete, RefusesWhatContradicts) {
+  JobRequest r;
+  r.rate = PerSecond::base(2);
+  r.concurrency = 4;
+  EXPECT_EQ(complete(r, model_with({})).error().what.id, message_id(JobMessage::both_given));
+  JobRequest t;
+  t.kind = JobKind::train;
+  t.rate = PerSecond::base(2);
+  EXPECT_EQ(complete(t, model_with({})).error().what.id, message_id(JobMessage::not_for_task));
+  JobRequest f;
+  f.kind = JobKind::finetune;
+  f.method = TuneMethod::full;
+  f.rank = 8;
+  EXPECT_FALSE(complete(f, model_with({})));
+}
+
+TEST(Complete, RefusesValuesOutOfRange) {
+  for (double bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
+                     std::numeric_limits<double>::infinity()}) {
+    JobRequest r;
+    r.concurrency = bad;
+    EXPECT_FALSE(complete(r, model_with({}))) << bad;
+    JobRequest t;
+    t.kind = JobKind::train;
+    t.tokens = bad;
+    EXPECT_FALSE(complete(t, model_with({}))) << bad;
+    JobRequest l;
+    l.limits.ttft = LatencyLimit{seconds(bad), 95};
+    EXPECT_FALSE(complete(l, model_with({}))) << bad;
+  }
+  JobRequest r;
+  r.input_tokens = std::numeric_limits<std::int64_t>::max();
+  r.output_tokens = std::numeric_limits<std::int64_t>::max();
+  EXPECT_FALSE(complete(r, model_with({})));
+  r.input_tokens = -5;
+  EXPECT_FALSE(complete(r, model_with({})));
+}
+
+TEST(Complete, TokensOfTraining) {
+  JobRequest r;
+  r.kind = JobKind::train;
+  auto j = complete(r, model_with(2048));
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Train>(j->job).tokens, 20 * 64000.0);
+  EXPECT_EQ(std::get<Train>(j->job).sequence, 2048);
+  EXPECT_EQ(std::get<Train>(j->job).global_batch, 2048);
+  EXPECT_TRUE(assumed(*j, JobMessage::sequence_is_model_context));
+  r.samples = 1000;
+  r.epochs = 2;
+  r.sequence = 512;
+  j = complete(r, model_with(2048));
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Train>(j->job).tokens, 1000 * 2 * 512.0);
+  r.tokens = 1e9;
+  EXPECT_FALSE(complete(r, model_with(2048)));
+}
+
+TEST(Complete, FineTuneDefaults) {
+  JobRequest r;
+  r.kind = JobKind::finetune;
+  r.method = TuneMethod::qlora;
+  auto j = complete(r, model_with(8192));
+  ASSERT_TRUE(j);
+  const FineTune& f = std::get<FineTune>(j->job);
+  EXPECT_EQ(f.rank, 16);
+  EXPECT_EQ(f.global_batch, 16);
+  EXPECT_EQ(f.tokens, 52002.0 * 3 * 2048);
+}
+
+}  // namespace
+}  // namespace trigon
