@@ -169,10 +169,9 @@ Result<CsvTable> parse_csv(std::string_view text, std::string_view file) {
     // A lone empty field is an empty line; only a table of one column may have it as a value.
     if (fields->size() == 1 && fields->front().empty() && table.columns.size() > 1) continue;
     if (fields->size() != table.columns.size())
-      return fail(
-          ErrorCode::malformed,
-          message(EvidenceMessage::csv_ragged, fields->size(), table.columns.size()),
-          table.where(row));
+      return fail(ErrorCode::malformed,
+                  message(EvidenceMessage::csv_ragged, fields->size(), table.columns.size()),
+                  table.where(row));
     row.fields = std::move(*fields);
     table.rows.push_back(std::move(row));
   }

@@ -8,7 +8,10 @@ namespace trigon {
 namespace {
 
 TEST(Csv, ReadsQuotedFieldsLineBreaksAndBothLineEnds) {
-  const auto table = parse_csv("\xEF\xBB\xBF" "a,b\r\n1,\"x,\"\"y\"\"\nz\"\n,\r\n3,4", "t.csv");
+  const auto table = parse_csv(
+      "\xEF\xBB\xBF"
+      "a,b\r\n1,\"x,\"\"y\"\"\nz\"\n,\r\n3,4",
+      "t.csv");
   ASSERT_TRUE(table);
   EXPECT_EQ(table->columns, (std::vector<std::string>{"a", "b"}));
   ASSERT_EQ(table->rows.size(), 3u);

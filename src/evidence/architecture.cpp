@@ -1,0 +1,114 @@
+#include "evidence/architecture.hpp"
+
+#include <cmath>
+
+#include "evidence/messages.hpp"
+
+namespace trigon {
+
+namespace {
+
+// Megatron pads the 50,257 tokens of GPT-2 to a multiple of 128 x 8.
+constexpr std::int64_t kGpt2PaddedVocabulary = 51200;
+
+bool begins(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
+
+// Networks of the GPT-2 kind: LayerNorm, two-matrix MLP, learned positions.
+bool gpt_kind(std::string_view name) {
+  return begins(name, "gpt") || begins(name, "mpt") || begins(name, "moe:gpt") ||
+         begins(name, "opt") || begins(name, "hybrid:gpt");
+}
+
+DecoderSpec spec_of(const Architecture& a, bool gated, bool tied) {
+  DecoderSpec s;
+  s.id = a.name;
+  s.architecture = gated ? "columns:gated" : "columns:gpt";
+  s.hidden = a.hidden;
+  s.vocabulary = a.vocabulary;
+  s.norm = gated ? NormKind::rms : NormKind::layer_norm;
+  s.tied = tied;
+  s.positions = a.positions;
+  LayerSpec l;
+  l.heads = a.heads;
+  l.kv_heads = a.kv_heads;
+  l.head_dim = l.value_dim = a.head_dim;
+  const bool bias = !gated && !begins(a.name, "mpt");
+  l.q_bias = l.k_bias = l.v_bias = l.o_bias = l.mlp_bias = bias;
+  l.gated = gated;
+  l.ffn = a.ffn;
+  if (a.experts > 1) {
+    l.mlp = MlpKind::experts;
+    l.experts = a.experts;
+    l.active = a.active;
+    l.expert_width = a.expert_width;
+  }
+  s.layers.assign(static_cast<std::size_t>(a.layers), l);
+  return s;
+}
+
+}  // namespace
+
+std::optional<Architecture> architecture_of(const Row& row) {
+  const auto layers = row.whole("layers"), hidden = row.whole("hidden"), heads = row.whole("heads");
+  if (!layers || !hidden || !heads || *layers <= 0 || *hidden <= 0 || *heads <= 0)
+    return std::nullopt;
+  // Above any network ever trained; keeps hostile rows from asking for huge allocations.
+  if (*layers > 10000 || *hidden > 1000000 || *heads > 100000) return std::nullopt;
+  Architecture a;
+  a.name = std::string(row.text("model"));
+  a.layers = *layers;
+  a.hidden = *hidden;
+  a.heads = *heads;
+  a.kv_heads = row.whole("kv_heads").value_or(a.heads);
+  a.head_dim = row.whole("head_dim").value_or(a.hidden / a.heads);
+  a.ffn = row.whole("ffn").value_or(4 * a.hidden);
+  if (const auto v = row.whole("vocab")) {
+    a.vocabulary = *v;
+  } else {
+    a.vocabulary = kGpt2PaddedVocabulary;
+    a.assumptions.push_back(
+        {"vocab", message(EvidenceMessage::vocabulary_assumed, kGpt2PaddedVocabulary)});
+  }
+  a.experts = row.whole("experts", {"num-experts"}).value_or(0);
+  a.active = row.whole("top_k", {"moe-router-topk"}).value_or(a.experts > 0 ? 1 : 0);
+  a.expert_width = row.whole("moe_ffn", {"moe-ffn-hidden-size"}).value_or(a.ffn);
+  if (const auto b = row.number("params_b"); b && *b > 0) a.parameters = *b * 1e9;
+  if (const auto g = row.text("gated"); !g.empty())
+    a.gated = g == "1";
+  else if (row.text("", {"swiglu"}) == "true")
+    a.gated = true;
+  if (const auto t = row.text("tied"); !t.empty())
+    a.tied = t == "1";
+  else if (row.text("", {"untie-embeddings-and-output-weights"}) == "true")
+    a.tied = false;
+  if (gpt_kind(a.name)) {
+    a.positions = row.whole("seq_len").value_or(row.whole("context_len").value_or(0));
+    if (!a.gated && !begins(a.name, "gpt-oss")) a.gated = false;
+    if (!a.tied) a.tied = true;
+  }
+  return a;
+}
+
+Result<Model> model_of(const Architecture& a, const std::string& where) {
+  std::optional<Result<Model>> best;
+  double best_distance = 0;
+  for (const bool gated : {true, false}) {
+    if (a.gated && *a.gated != gated) continue;
+    for (const bool tied : {false, true}) {
+      if (a.tied && *a.tied != tied) continue;
+      auto m = build_decoder(spec_of(a, gated, tied), where);
+      if (!m) return m;
+      const double distance =
+          a.parameters
+              ? std::fabs(std::log(static_cast<double>(count_parameters(*m).total) / *a.parameters))
+              : 0;
+      if (!best || distance < best_distance) {
+        best_distance = distance;
+        best.emplace(std::move(m));
+      }
+    }
+  }
+  return std::move(*best);
+}
+
+}  // namespace trigon

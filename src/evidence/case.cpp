@@ -1,0 +1,46 @@
+#include "evidence/case.hpp"
+
+#include <array>
+
+namespace trigon {
+
+const char* refusal_name(RefusalReason r) {
+  constexpr std::array<const char*, kRefusalReasons> names = {"network_outside_catalogue",
+                                                              "schema_not_supported",
+                                                              "metric_not_supported",
+                                                              "doubtful",
+                                                              "hardware_not_stated",
+                                                              "hardware_unknown",
+                                                              "engine_not_stated",
+                                                              "engine_unknown",
+                                                              "format_unknown",
+                                                              "input_missing",
+                                                              "needs_simulation",
+                                                              "speculative_decoding",
+                                                              "disaggregated",
+                                                              "offloading",
+                                                              "method_not_supported",
+                                                              "bad_value",
+                                                              "prediction_failed"};
+  return names[static_cast<std::size_t>(r)];
+}
+
+CaseOrRefusal read_case(Schema schema, const Row& row, const RowNames& names) {
+  switch (schema) {
+    case Schema::train:
+      return read_train_case(row, names);
+    case Schema::infer:
+      return read_infer_case(row, names);
+    case Schema::memory:
+      return read_memory_case(row, names);
+    case Schema::serving:
+    case Schema::ops:
+    case Schema::comm:
+    case Schema::matmul:
+    case Schema::run:
+      break;
+  }
+  return Refusal{RefusalReason::schema_not_supported, schema_name(schema)};
+}
+
+}  // namespace trigon

@@ -1,0 +1,218 @@
+// Rows of speed measurements of inference.
+
+#include <algorithm>
+
+#include "evidence/messages.hpp"
+#include "evidence/resolve.hpp"
+
+namespace trigon {
+
+namespace {
+
+// Prompts that sources call short, and answers whose length they leave out: the time of a token
+// hardly depends on either while weights are far larger than the cache.
+constexpr std::int64_t kShortPrompt = 32, kShortAnswer = 128;
+
+struct Lengths {
+  std::optional<std::int64_t> input, output, depth;
+  double batch = 1;
+  bool batch_stated = false;
+};
+
+Refusal missing(const char* column) { return {RefusalReason::input_missing, column}; }
+
+bool is_tail(std::string_view stat) { return stat.substr(0, 2) == "p9"; }
+
+void assume_short_prompt(Case& c, Lengths& n) {
+  if (n.input) return;
+  n.input = kShortPrompt;
+  c.assumptions.push_back({"input_len", message(EvidenceMessage::short_prompt, kShortPrompt)});
+}
+void assume_answer(Case& c, Lengths& n) {
+  if (n.output) return;
+  n.output = kShortAnswer;
+  c.assumptions.push_back({"output_len", message(EvidenceMessage::answer_length, kShortAnswer)});
+}
+
+void ask(Case& c, std::int64_t input, std::int64_t output, std::optional<double> concurrency) {
+  JobRequest& j = c.question.job;
+  j.kind = concurrency ? JobKind::serve : JobKind::batch;
+  j.concurrency = concurrency;
+  j.input_tokens = std::max<std::int64_t>(input, 1);
+  j.output_tokens = std::max<std::int64_t>(output, 1);
+}
+
+void fix_batch(Case& c, const Lengths& n) {
+  const double per_replica = n.batch / c.question.plan.data.value_or(1);
+  c.question.plan.micro_batch = static_cast<std::int32_t>(std::max(1.0, per_replica));
+}
+
+// Decode speed: one step of the batch with the mean number of tokens in the cache.
+std::optional<Refusal> decode_rate(Case& c, Lengths n, double tokens_per_step) {
+  if (!n.depth) {
+    assume_short_prompt(c, n);
+    n.depth = n.input;
+  }
+  assume_answer(c, n);
+  ask(c, *n.depth, *n.output, n.batch);
+  fix_batch(c, n);
+  c.readout.kind = Readout::Kind::reciprocal;
+  c.readout.metric = Metric::decode_step_seconds;
+  c.readout.scale = tokens_per_step;
+  return std::nullopt;
+}
+
+// A fixed batch from its prompts to its last token.
+std::optional<Refusal> static_batch(Case& c, Lengths n, Readout::Kind kind, double scale) {
+  if (n.depth && !n.input) n.input = n.depth;
+  assume_short_prompt(c, n);
+  if (!n.output) return missing("output_len");
+  ask(c, *n.input, *n.output, n.batch);
+  fix_batch(c, n);
+  c.readout.kind = kind;
+  c.readout.scale = scale;
+  c.readout.batch = n.batch;
+  c.readout.input = static_cast<double>(*n.input);
+  c.readout.output = static_cast<double>(*n.output);
+  return std::nullopt;
+}
+
+std::optional<Refusal> prefill_rate(Case& c, const Lengths& n) {
+  if (!n.input) return missing("input_len");
+  const std::int64_t depth = n.depth.value_or(0);
+  ask(c, depth + *n.input, 1, n.batch);
+  c.question.plan.micro_batch = 1;
+  if (depth > 0) {
+    c.before = c.question;
+    c.before->job.input_tokens = depth;
+  }
+  c.readout.kind = Readout::Kind::reciprocal;
+  c.readout.metric = Metric::prefill_seconds;
+  c.readout.scale = static_cast<double>(*n.input);
+  return std::nullopt;
+}
+
+// A metric of the steady state: a closed loop at the stated concurrency, or all work at once.
+std::optional<Refusal> steady(Case& c, Lengths n, Metric metric, double scale) {
+  if (!n.batch_stated) {
+    if (!n.input) return missing("input_len");
+    if (!n.output) return missing("output_len");
+    ask(c, *n.input, *n.output, std::nullopt);
+  } else {
+    assume_short_prompt(c, n);
+    assume_answer(c, n);
+    ask(c, *n.input, *n.output, n.batch);
+  }
+  c.readout.metric = metric;
+  c.readout.scale = scale;
+  return std::nullopt;
+}
+
+std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
+  const std::string_view metric = row.text("metric"), span = row.text("span");
+  const Refusal simulate{RefusalReason::needs_simulation, std::string(metric)};
+  const bool tail = is_tail(row.text("stat"));
+  const auto rate = row.number("request_rate");
+  const bool alone = n.batch_stated ? n.batch == 1 : false;
+  const bool fixed = span == "static_batch" || span == "whole";
+
+  if (metric == "decode_tok_s_per_user") {
+    if (tail) return simulate;
+    if (fixed && n.output)
+      return static_batch(c, n, Readout::Kind::static_rate, static_cast<double>(*n.output));
+    return decode_rate(c, n, 1);
+  }
+  if (metric == "prefill_tok_s") return prefill_rate(c, n);
+  if (metric == "output_tok_s_total") {
+    if (rate) return simulate;
+    if (span == "decode") return decode_rate(c, n, n.batch);
+    if (fixed && n.output)
+      return static_batch(c, n, Readout::Kind::static_rate,
+                          n.batch * static_cast<double>(*n.output));
+    return steady(c, n, Metric::output_tokens_per_second, 1);
+  }
+  if (metric == "req_s") {
+    if (rate) return simulate;
+    return steady(c, n, Metric::requests_per_second, 1);
+  }
+  if (metric == "ttft_ms") {
+    c.measured *= 1e-3;
+    if (tail || rate || !alone) return simulate;
+    if (!n.input) return missing("input_len");
+    ask(c, *n.input, n.output.value_or(1), 1);
+    c.readout.metric = n.output.value_or(1) > 1 ? Metric::ttft_seconds : Metric::prefill_seconds;
+    return std::nullopt;
+  }
+  if (metric == "tpot_ms") {
+    c.measured *= 1e-3;
+    if (tail || rate) return simulate;
+    if (alone) {
+      auto refused = decode_rate(c, n, 1);
+      c.readout.kind = Readout::Kind::metric;
+      return refused;
+    }
+    return steady(c, n, Metric::tpot_seconds, 1);
+  }
+  if (metric == "e2e_ms") {
+    c.measured *= 1e-3;
+    if (tail || rate) return simulate;
+    if (!n.input) return missing("input_len");
+    if (fixed || alone) return static_batch(c, n, Readout::Kind::static_seconds, 1);
+    return steady(c, n, Metric::e2e_seconds, 1);
+  }
+  return Refusal{RefusalReason::metric_not_supported, std::string(metric)};
+}
+
+}  // namespace
+
+CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
+  Case c;
+  // Whether the network is known comes first: it decides what is in scope.
+  if (auto r = take_model(row, names, c)) return *r;
+  if (auto r = take_identity(row, c)) return *r;
+  if (row.flag("speculative")) return Refusal{RefusalReason::speculative_decoding, "speculative"};
+  if (row.flag("disaggregated")) return Refusal{RefusalReason::disaggregated, "disaggregated"};
+  if (!row.text("offload").empty()) return Refusal{RefusalReason::offloading, "offload"};
+  if (auto r = take_weights(row, names, c)) return *r;
+  if (const auto kv = row.text("kv_format"); !kv.empty()) {
+    c.question.plan.kv = format_of(kv);
+    if (!c.question.plan.kv) return Refusal{RefusalReason::format_unknown, std::string(kv)};
+  }
+  if (auto r =
+          take_engine(row.text("engine"), row.text("engine_version"), row.text("date"), names, c))
+    return *r;
+
+  PlanRequest& p = c.question.plan;
+  c.tuned = row.flag("tuned") || row.text("stat") == "max";
+  p.tensor = degree(row, "tp");
+  p.pipeline = degree(row, "pp");
+  p.expert = degree(row, "ep");
+  p.data = degree(row, "dp");
+  const std::int64_t model_ranks = std::int64_t{p.tensor.value_or(1)} * p.pipeline.value_or(1);
+  std::int64_t cards = row.whole("n_gpus").value_or(0);
+  if (cards == 0 && p.tensor) cards = model_ranks * p.data.value_or(1);
+  if (cards == 0) return missing("n_gpus");
+  if (!p.data && p.tensor && cards % model_ranks == 0 && !c.tuned)
+    p.data = static_cast<std::int32_t>(cards / model_ranks);
+  if (cards == 1 && !p.tensor) p.tensor = p.pipeline = p.data = 1;
+  if (auto r = take_hardware(row, names, cards, row.whole("gpus_per_node").value_or(0), c))
+    return *r;
+  if (const auto watts = row.number("power_cap_w"))
+    for (Cluster& h : c.hardware) h.card.power_limit = Watts::base(*watts);
+
+  Lengths n;
+  n.input = row.whole("input_len");
+  n.output = row.whole("output_len");
+  n.depth = row.whole("depth");
+  if (const auto b = row.number("batch_or_concurrency"); b && *b >= 1) {
+    n.batch = *b;
+    n.batch_stated = true;
+  }
+  if ((n.input && *n.input < 0) || (n.output && *n.output < 0) || (n.depth && *n.depth < 0))
+    return Refusal{RefusalReason::bad_value, "input_len"};
+  if (auto r = take_metric(row, c, n)) return *r;
+  if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
+  return c;
+}
+
+}  // namespace trigon

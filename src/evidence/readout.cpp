@@ -1,0 +1,80 @@
+#include "evidence/readout.hpp"
+
+#include <cmath>
+
+namespace trigon {
+
+namespace {
+
+using Number = std::optional<Estimate<double>>;
+
+Number metric_of(const EstimateAnswer& a, Metric m) {
+  const auto& e = a.report[m];
+  if (!e || !std::isfinite(e->value)) return std::nullopt;
+  return e;
+}
+
+Number scaled(Number e, double k) {
+  if (e) e = Estimate<double>{e->value * k, e->low * k, e->high * k, e->basis};
+  return e;
+}
+
+Number inverted(const Number& e, double k) {
+  if (!e || !(e->value > 0)) return std::nullopt;
+  // A range that reaches zero has no upper end when inverted; it stays wide but finite.
+  const double low = e->low > 0 ? e->low : e->value * 1e-3;
+  return Estimate<double>{k / e->value, k / e->high, k / low, e->basis};
+}
+
+Number static_seconds(const Readout& r, const EstimateAnswer& a) {
+  Number prefill;
+  if (r.batch == 1) {
+    prefill = metric_of(a, Metric::prefill_seconds);
+  } else {
+    prefill = inverted(metric_of(a, Metric::prefill_tokens_per_second), r.batch * r.input);
+    if (!prefill) prefill = scaled(metric_of(a, Metric::prefill_seconds), r.batch);
+  }
+  const Number step = metric_of(a, Metric::decode_step_seconds);
+  if (!prefill || !step) return std::nullopt;
+  const double steps = r.output > 1 ? r.output - 1 : 0;
+  return Estimate<double>{prefill->value + steps * step->value, prefill->low + steps * step->low,
+                          prefill->high + steps * step->high, worse(prefill->basis, step->basis)};
+}
+
+Number memory_sum(const Readout& r, const EstimateAnswer& a) {
+  double sum = 0;
+  for (const MemoryTerm t : r.terms) sum += a.report.memory[t];
+  double k = r.scale;
+  if (r.over_ranks) k *= a.report.plan.ranks();
+  // The terms have no range of their own here: they share that of the peak.
+  double low = 1, high = 1;
+  Basis basis = Basis::analytic;
+  if (const Number peak = metric_of(a, Metric::memory_bytes); peak && peak->value > 0) {
+    low = peak->low / peak->value;
+    high = peak->high / peak->value;
+    basis = peak->basis;
+  }
+  return Estimate<double>{k * sum, k * sum * low, k * sum * high, basis};
+}
+
+}  // namespace
+
+std::optional<Estimate<double>> read_out(const Readout& r, const EstimateAnswer& answer) {
+  switch (r.kind) {
+    case Readout::Kind::metric:
+      return scaled(metric_of(answer, r.metric), r.scale);
+    case Readout::Kind::reciprocal:
+      return inverted(metric_of(answer, r.metric), r.scale);
+    case Readout::Kind::static_seconds:
+      return static_seconds(r, answer);
+    case Readout::Kind::static_rate:
+      return inverted(static_seconds(r, answer), r.scale);
+    case Readout::Kind::memory_terms:
+      return memory_sum(r, answer);
+    case Readout::Kind::fits:
+      return exactly(answer.report.fits ? 1.0 : 0.0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace trigon

@@ -1,0 +1,213 @@
+#include "evidence/validate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <thread>
+
+#include "evidence/messages.hpp"
+
+namespace trigon {
+
+namespace {
+
+std::vector<std::string> default_groups(Schema s) {
+  switch (s) {
+    case Schema::train:
+    case Schema::infer:
+      return {"repository", "metric"};
+    case Schema::memory:
+      return {"component", "engine"};
+    case Schema::serving:
+      return {"gpu", "model", "engine", "mode", "metric"};
+    case Schema::ops:
+      return {"gpu", "op"};
+    case Schema::comm:
+      return {"gpu", "collective"};
+    case Schema::matmul:
+      return {"gpu", "precision"};
+    case Schema::run:
+      break;
+  }
+  return {};
+}
+
+Result<std::string> group_of(Schema schema, const Row& row, const ValidateOptions& options) {
+  std::string name;
+  for (const std::string& column :
+       options.group_by.empty() ? default_groups(schema) : options.group_by) {
+    std::string value;
+    if (column == "repository")
+      value = row.repository();
+    else if (column == "schema")
+      value = schema_name(schema);
+    else if (column == "fold")
+      value = std::to_string(row.fold());
+    else if (row.has_column(column))
+      value = std::string(row.text(column));
+    else
+      return fail(ErrorCode::bad_argument, message(EvidenceMessage::unknown_group_column, column),
+                  "--group-by");
+    if (!name.empty()) name += " / ";
+    name += value.empty() ? "-" : value;
+  }
+  return name.empty() ? std::string(schema_name(schema)) : name;
+}
+
+Result<Estimate<double>> predict_on(const Case& c, const Cluster& hardware,
+                                    const Predictor& predict) {
+  auto answer = predict(c.question, hardware, c.tuned);
+  if (!answer) return tl::unexpected(answer.error());
+  if (!c.before) {
+    if (const auto e = read_out(c.readout, *answer)) return *e;
+    return fail(ErrorCode::unsupported, message(EvidenceMessage::metric_not_in_answer), c.where);
+  }
+  // The readout's seconds are those of the whole; `scale` turns what is left into a rate.
+  auto before = predict(*c.before, hardware, c.tuned);
+  if (!before) return tl::unexpected(before.error());
+  Readout seconds = c.readout;
+  seconds.kind = Readout::Kind::metric;
+  seconds.scale = 1;
+  const auto whole = read_out(seconds, *answer), part = read_out(seconds, *before);
+  if (!whole || !part || !(whole->value > part->value))
+    return fail(ErrorCode::unsupported, message(EvidenceMessage::metric_not_in_answer), c.where);
+  // Both share what makes the range, so the difference has the range of the whole.
+  const double value = c.readout.scale / (whole->value - part->value);
+  return Estimate<double>{value, value * whole->value / whole->high,
+                          value * whole->value / whole->low, worse(whole->basis, part->basis)};
+}
+
+void predict_all(const std::vector<CaseOrRefusal>& cases, const Predictor& predict, int threads,
+                 std::vector<RowOutcome>& rows) {
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t i; (i = next.fetch_add(1)) < cases.size();) {
+      const auto* c = std::get_if<Case>(&cases[i]);
+      if (!c) continue;
+      auto e = predict_case(*c, predict);
+      if (e) {
+        rows[i].predicted = *e;
+        rows[i].measured = c->measured;
+      } else {
+        rows[i].refusal = Refusal{RefusalReason::prediction_failed, {}};
+        rows[i].error = std::move(e.error());
+      }
+    }
+  };
+  const unsigned machine = std::max(1u, std::thread::hardware_concurrency());
+  const auto count = threads > 0 ? static_cast<unsigned>(threads) : machine;
+  std::vector<std::thread> pool;
+  for (unsigned t = 1; t < count; ++t) pool.emplace_back(work);
+  work();
+  for (std::thread& t : pool) t.join();
+}
+
+struct Tally {
+  ValidateGroup group;
+  std::vector<Compared> compared;
+
+  void add(const RowOutcome& row) {
+    ++group.rows;
+    if (row.refusal && out_of_scope(row.refusal->reason)) return;
+    ++group.in_scope;
+    if (!row.predicted) {
+      ++group.refused;
+      return;
+    }
+    ++group.predicted;
+    compared.push_back({row.measured, *row.predicted});
+  }
+  ValidateGroup finish(std::string name) {
+    group.group = std::move(name);
+    group.errors = error_statistics(compared);
+    return group;
+  }
+};
+
+void summarise(ValidateAnswer& answer) {
+  std::map<std::string, std::int64_t> sizes;
+  for (const RowOutcome& r : answer.rows) ++sizes[r.group];
+  std::map<std::string, Tally> tallies;
+  Tally other, all;
+  std::array<std::int64_t, kRefusalReasons> refused{};
+  for (RowOutcome& r : answer.rows) {
+    const bool small = sizes[r.group] < kSmallGroup && sizes.size() > 1;
+    if (small) r.group = kOtherGroup;
+    (small ? other : tallies[r.group]).add(r);
+    all.add(r);
+    if (r.refusal) ++refused[static_cast<std::size_t>(r.refusal->reason)];
+  }
+  std::vector<double> medians;
+  auto keep = [&](ValidateGroup g) {
+    if (g.errors.median_error) medians.push_back(*g.errors.median_error);
+    answer.groups.push_back(std::move(g));
+  };
+  for (auto& [name, tally] : tallies) keep(tally.finish(name));
+  if (other.group.rows > 0) keep(other.finish(kOtherGroup));
+  answer.overall = all.finish("overall");
+  answer.median_of_group_medians = quantile(medians, 0.5);
+  for (std::size_t i = 0; i < kRefusalReasons; ++i)
+    if (refused[i] > 0) answer.refusals.push_back({static_cast<RefusalReason>(i), refused[i]});
+  std::stable_sort(answer.refusals.begin(), answer.refusals.end(),
+                   [](const RefusalCount& a, const RefusalCount& b) { return a.rows > b.rows; });
+}
+
+}  // namespace
+
+Result<Estimate<double>> predict_case(const Case& c, const Predictor& predict) {
+  std::vector<Estimate<double>> of_cards;
+  std::optional<Error> first_error;
+  for (const Cluster& hardware : c.hardware) {
+    auto e = predict_on(c, hardware, predict);
+    if (e)
+      of_cards.push_back(*e);
+    else if (!first_error)
+      first_error = std::move(e.error());
+  }
+  // A card that cannot run the row at all is not the one that it was measured on.
+  if (of_cards.empty()) return tl::unexpected(std::move(*first_error));
+  std::sort(of_cards.begin(), of_cards.end(),
+            [](const auto& a, const auto& b) { return a.value < b.value; });
+  const std::size_t n = of_cards.size();
+  Estimate<double> e = of_cards[n / 2];
+  if (n % 2 == 0) e.value = std::sqrt(of_cards[n / 2 - 1].value * of_cards[n / 2].value);
+  for (const Estimate<double>& one : of_cards) {
+    e.low = std::min(e.low, one.low);
+    e.high = std::max(e.high, one.high);
+    e.basis = worse(e.basis, one.basis);
+  }
+  return e;
+}
+
+Result<ValidateAnswer> validate(const std::vector<CsvTable>& tables, const RowNames& names,
+                                const Predictor& predict, const ValidateOptions& options) {
+  ValidateAnswer answer;
+  std::vector<CaseOrRefusal> cases;
+  for (const CsvTable& table : tables) {
+    const auto schema = detect_schema(table);
+    if (!schema) return tl::unexpected(schema.error());
+    for (const CsvRow& fields : table.rows) {
+      const Row row(table, fields);
+      auto group = group_of(*schema, row, options);
+      if (!group) return tl::unexpected(group.error());
+      RowOutcome outcome;
+      outcome.schema = *schema;
+      outcome.id = std::string(row.text("id"));
+      outcome.group = std::move(*group);
+      outcome.where = row.where();
+      cases.push_back(read_case(*schema, row, names));
+      if (const auto* refusal = std::get_if<Refusal>(&cases.back()))
+        outcome.refusal = *refusal;
+      else
+        outcome.assumptions = std::get<Case>(cases.back()).assumptions;
+      answer.rows.push_back(std::move(outcome));
+    }
+  }
+  predict_all(cases, predict, options.threads, answer.rows);
+  summarise(answer);
+  return answer;
+}
+
+}  // namespace trigon

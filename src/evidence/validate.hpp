@@ -1,0 +1,64 @@
+#pragma once
+// Predictions held against measurements. Every row is predicted from its configuration alone, or
+// refused with a reason; what comes out does not depend on the number of threads.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/case.hpp"
+#include "evidence/statistics.hpp"
+
+namespace trigon {
+
+// Answers a question on a cluster; `tuned`: empty plan columns mean the best legal plan.
+// Called from several threads at once.
+using Predictor =
+    std::function<Result<EstimateAnswer>(const Question&, const Cluster&, bool tuned)>;
+
+struct ValidateOptions {
+  std::vector<std::string> group_by;  // columns; empty: the schema's own
+  int threads = 0;                    // 0: as many as the machine has
+};
+
+struct ValidateGroup {
+  std::string group;
+  std::int64_t rows = 0, in_scope = 0, predicted = 0, refused = 0;
+  ErrorStatistics errors;
+};
+
+struct RefusalCount {
+  RefusalReason reason;
+  std::int64_t rows = 0;
+};
+
+struct RowOutcome {
+  Schema schema = Schema::train;
+  std::string id, group, where;
+  double measured = 0;  // base units, 0 for refused rows
+  std::optional<Estimate<double>> predicted;
+  std::optional<Refusal> refusal;
+  std::optional<Error> error;  // why the prediction failed, when it did
+  std::vector<Assumption> assumptions;
+};
+
+struct ValidateAnswer {
+  std::vector<ValidateGroup> groups;  // sorted by name, `other` last
+  ValidateGroup overall;
+  std::optional<double> median_of_group_medians;
+  std::vector<RefusalCount> refusals;  // most rows first
+  std::vector<RowOutcome> rows;        // in the order of the files
+};
+
+// Groups with fewer rows merge into one of this name.
+constexpr std::int64_t kSmallGroup = 10;
+constexpr const char* kOtherGroup = "other";
+
+Result<ValidateAnswer> validate(const std::vector<CsvTable>& tables, const RowNames& names,
+                                const Predictor& predict, const ValidateOptions& options);
+
+// The prediction of one case: each card that its name may mean, with a range that spans them.
+Result<Estimate<double>> predict_case(const Case& c, const Predictor& predict);
+
+}  // namespace trigon
