@@ -81,8 +81,7 @@ Operator matrix(OperatorKind kind, double m, double n, double k, double groups, 
   op.weights = weights;
   op.flops = 2 * m * n * k;
   op.weight_bytes = read * n * k * bits_per_element(weights) / 8;
-  double in = weights == Format::bf16 ? 2 : bits_per_element(weights) / 8;
-  op.data_bytes = m * k * in + m * n * 2;
+  op.data_bytes = (m * k + m * n) * 2;
   return op;
 }
 
@@ -94,6 +93,7 @@ Operator attention(double batch, double queries, double keys, double context, do
   op.query_tokens = queries;
   op.key_tokens = keys;
   op.group_size = heads / std::max(1.0, kv_heads);
+  op.m = heads, op.n = kv_heads, op.k = dim;
   op.flops = 2 * batch * queries * keys * heads * 2 * dim;
   op.data_bytes =
       batch * context * kv_heads * 2 * dim * cache_bytes + batch * queries * heads * 2 * dim * 2;
@@ -215,9 +215,10 @@ void read_collectives(const CsvTable& t, const std::string& link, bool custom, B
 DeviceModel bare_device(const Accelerator& a) {
   DeviceModel d;
   fill_units(d, a);
-  for (MatrixCoefficients& m : d.operators.matrix) m = {0.8, 150, 0.5, 3, 0};
+  for (MatrixCoefficients& m : d.operators.matrix) m = {0.8, 150, 0.5, 3, 1e-7, 0};
   d.operators.stream = {0.8, 1e5, 0};
-  d.operators.attention = {0.5, 500, 0.8, 1e5, 5e-6, 0};
+  d.operators.attention = {0.5, 500, 1e-5, 0.8, 1e5, 5e-6, 0};
+  d.operators.grouped_latency_seconds = 2e-5;
   d.operators.launch_seconds = 3e-6;
   d.per_node = 8;
   d.intra.one_way = a.peer_link.one_way.in_base();
@@ -278,6 +279,7 @@ CoefficientBlock matrix_block(const std::string& name, const MatrixCoefficients&
            {"k_half", m.k_half},
            {"wave_exponent", m.wave_exponent},
            {"sharpness", m.sharpness},
+           {"latency_seconds", m.latency_seconds},
            {"error", m.error}},
           rows};
 }
@@ -292,7 +294,8 @@ CoefficientSheet fit_family(const std::string& family, Bench& bench) {
     return std::vector<FitParameter>{{&m.ceiling, 0.05, 1.0},
                                      {&m.k_half, 1, 4000},
                                      {&m.wave_exponent, 0.01, 1},
-                                     {&m.sharpness, 1, 10}};
+                                     {&m.sharpness, 1, 10},
+                                     {&m.latency_seconds, 1e-8, 1e-4}};
   };
   auto rows = [&](const char* block) { return bench.samples[block].size(); };
   if (rows("half")) {
@@ -323,25 +326,29 @@ CoefficientSheet fit_family(const std::string& family, Bench& bench) {
   if (rows("attention_prefill") && rows("attention_decode")) {
     AttentionCoefficients& a = c.attention;
     double pe = fit_block(bench, "attention_prefill", c,
-                          {{&a.prefill_ceiling, 0.02, 1}, {&a.keys_half, 1, 20000}}, 800);
-    double de = fit_block(bench, "attention_decode", c,
-                          {{&a.decode_ceiling, 0.05, 1},
-                           {&a.half_bytes, 1, 5e7},
-                           {&a.latency_seconds, 1e-7, 5e-5}},
-                          800);
+                          {{&a.prefill_ceiling, 0.02, 1},
+                           {&a.keys_half, 1, 20000},
+                           {&a.prefill_latency_seconds, 1e-7, 1e-4}}, 800);
+    double de = fit_block(
+        bench, "attention_decode", c,
+        {{&a.decode_ceiling, 0.05, 1}, {&a.half_bytes, 1, 5e7}, {&a.decode_latency_seconds, 1e-7, 5e-5}},
+        800);
     sheet.blocks.push_back({"attention",
                             {{"prefill_ceiling", a.prefill_ceiling},
                              {"keys_half", a.keys_half},
                              {"decode_ceiling", a.decode_ceiling},
                              {"half_bytes", a.half_bytes},
-                             {"latency_seconds", a.latency_seconds},
+                             {"prefill_latency_seconds", a.prefill_latency_seconds},
+                             {"decode_latency_seconds", a.decode_latency_seconds},
                              {"error", std::max(pe, de)}},
                             rows("attention_prefill") + rows("attention_decode")});
   }
   if (rows("grouped")) {
-    double error = fit_block(bench, "grouped", c, {{&c.grouped_factor, 0.1, 1.5}}, 300);
+    double error = fit_block(bench, "grouped", c, {{&c.grouped_factor, 0.1, 1.5}, {&c.grouped_latency_seconds, 1e-6, 2e-4}}, 600);
     sheet.blocks.push_back(
-        {"grouped", {{"factor", c.grouped_factor}, {"error", error}}, rows("grouped")});
+        {"grouped", {{"factor", c.grouped_factor},
+                             {"latency_seconds", c.grouped_latency_seconds},
+                             {"error", error}}, rows("grouped")});
   }
   return sheet;
 }
@@ -349,7 +356,8 @@ CoefficientSheet fit_family(const std::string& family, Bench& bench) {
 CoefficientSheet fit_link(const std::string& link, DeviceModel d, const Bench& bench) {
   const auto& large = bench.links.at(link);
   LinkCoefficients& c = d.intra.c;
-  c = {0.8, 1e6, 0.5, 5e-6, 5e-6, 0, 0, Basis::calibrated, {}};
+  c.ceiling = 0.8, c.half_bytes = 1e6, c.ramp = 0.5, c.sharing = 0.05;
+  c.latency_seconds = 1e-6, c.start_seconds = 5e-6;
   auto error_of = [&](const CollectiveSample& s) {
     return log_error(collective_seconds(d, s.collective, s.payload, s.ranks), s.seconds);
   };
@@ -361,8 +369,13 @@ CoefficientSheet fit_link(const std::string& link, DeviceModel d, const Bench& b
     return n ? sum / static_cast<double>(n) : 0;
   };
   minimise(
-      {{&c.ceiling, 0.1, 1.1}, {&c.half_bytes, 1, 1e9}, {&c.latency_seconds, 1e-7, 1e-4}},
-      [&] { return loss_of(large); }, 2000, 7);
+      {{&c.ceiling, 0.02, 1.1},
+       {&c.half_bytes, 1e3, 1e9},
+       {&c.ramp, 0.05, 1},
+       {&c.sharing, 0.01, 1.5},
+       {&c.latency_seconds, 1e-8, 1e-4},
+       {&c.start_seconds, 1e-7, 1e-4}},
+      [&] { return loss_of(large); }, 3000, 7);
   auto small = bench.links.find("small/" + link);
   if (small != bench.links.end()) {
     c.small_latency_seconds = 5e-6;
@@ -380,6 +393,7 @@ CoefficientSheet fit_link(const std::string& link, DeviceModel d, const Bench& b
                           {{"ceiling", c.ceiling},
                            {"half_bytes", c.half_bytes},
                            {"ramp", c.ramp},
+                           {"sharing", c.sharing},
                            {"latency_seconds", c.latency_seconds},
                            {"start_seconds", c.start_seconds},
                            {"small_latency_seconds", small_latency},
