@@ -1,0 +1,90 @@
+// The only file of the program that includes toml++.
+#include <toml++/toml.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/units.hpp"
+#include "hardware/names.hpp"
+#include "settings.hpp"
+
+namespace trigon {
+namespace {
+
+std::string place(const std::string& path, const toml::node& node) {
+  return path + ":" + std::to_string(node.source().begin.line);
+}
+
+Result<std::string> text_of(const toml::node& node, std::string_view key, const std::string& at) {
+  if (auto s = node.value_exact<std::string>()) return *s;
+  if (auto b = node.value_exact<bool>()) return std::string(*b ? "true" : "false");
+  if (auto i = node.value_exact<std::int64_t>()) return std::to_string(*i);
+  if (auto d = node.value_exact<double>()) return write_number(*d);
+  if (const toml::array* list = node.as_array()) {
+    std::string out;
+    for (const toml::node& e : *list) {
+      auto s = e.value_exact<std::string>();
+      if (!s) break;
+      out += (out.empty() ? "" : ",") + *s;
+    }
+    if (!out.empty()) return out;
+  }
+  return fail(ErrorCode::malformed, message(AppMessage::config_value_type, key), at);
+}
+
+tl::unexpected<Error> unknown_key(std::string_view key, bool top, const std::string& at) {
+  std::vector<std::string_view> names;
+  for (const Flag& f : flags())
+    if (!f.only_here)
+      for (std::string_view n : names_of(f)) names.push_back(n);
+  if (top)
+    for (const VerbInfo& v : verbs()) names.push_back(v.name);
+  auto near = nearest_name(key, names);
+  return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_key, key), at,
+              !near ? message(AppMessage::try_command, "trigon config --show")
+                    : message(BaseMessage::nearest_name, *near));
+}
+
+Result<void> load_table(const toml::table& table, bool top, bool applies, const std::string& path,
+                        Settings& into) {
+  for (const auto& [key, node] : table) {
+    std::string name(key.str());
+    if (top && node.is_table() && find_verb(name)) continue;
+    std::string at = place(path, node);
+    const Flag* f = find_flag(name);
+    if (!f || f->only_here) return unknown_key(name, top, at);
+    auto text = text_of(node, name, at);
+    if (!text) return tl::unexpected(text.error());
+    // Values for other verbs are checked all the same: a typo shows at once.
+    auto good = applies ? into.put(*f, *text, at) : check_value(*f, *text, at);
+    if (!good) return good;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> load_config(const std::string& path, std::string_view verb, Settings& into) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};  // none there
+  std::ostringstream text;
+  text << file.rdbuf();
+  toml::table table;
+  try {
+    table = toml::parse(text.str(), path);
+  } catch (const toml::parse_error& e) {
+    return fail(ErrorCode::malformed,
+                message(BaseMessage::bad_syntax, "TOML", std::string(e.description())),
+                path + ":" + std::to_string(e.source().begin.line));
+  }
+  auto top = load_table(table, true, true, path, into);
+  if (!top) return top;
+  for (const VerbInfo& v : verbs())
+    if (const toml::table* own = table[v.name].as_table()) {
+      auto good = load_table(*own, false, v.name == verb, path, into);
+      if (!good) return good;
+    }
+  return {};
+}
+
+}  // namespace trigon

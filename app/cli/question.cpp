@@ -1,0 +1,154 @@
+#include "question.hpp"
+
+#include "base/units.hpp"
+#include "values.hpp"
+
+namespace trigon {
+namespace {
+
+// Takes settings one by one; the first error stays.
+struct Reader {
+  const Settings& settings;
+  std::optional<Error> error{};
+
+  template <class T, class Parse>
+  void take(std::string_view name, Parse parse, std::optional<T>& into) {
+    const Setting* s = settings.find(name);
+    if (!s || error) return;
+    auto v = parse(s->text, s->origin);
+    if (v)
+      into = static_cast<T>(*v);
+    else
+      error = v.error();
+  }
+  void reject_both(std::string_view a, std::string_view b) {
+    const Setting *x = settings.find(a), *y = settings.find(b);
+    if (x && y && x->text != "false" && y->text != "false" && !error)
+      error = Error{ErrorCode::bad_argument,
+                    message(AppMessage::not_together, x->origin, y->origin), "", std::nullopt};
+  }
+};
+
+template <class E>
+std::optional<E> choose(const Settings& s, std::string_view name,
+                        std::initializer_list<std::pair<std::string_view, E>> choices) {
+  const Setting* set = s.find(name);
+  if (!set) return std::nullopt;
+  for (const auto& [text, value] : choices)
+    if (set->text == text) return value;
+  return std::nullopt;
+}
+
+std::optional<Format> format_setting(const Settings& s, std::string_view name) {
+  const Setting* set = s.find(name);
+  return set ? format_by_name(set->text) : std::nullopt;
+}
+
+void read_job(Reader& r, Asking& a) {
+  JobRequest& job = a.job;
+  const Settings& s = r.settings;
+  if (auto kind = choose<JobKind>(s, "task",
+                                  {{"serve", JobKind::serve},
+                                   {"batch", JobKind::batch},
+                                   {"train", JobKind::train},
+                                   {"finetune", JobKind::finetune}}))
+    job.kind = *kind;
+  job.method = choose<TuneMethod>(
+      s, "method",
+      {{"full", TuneMethod::full}, {"lora", TuneMethod::lora}, {"qlora", TuneMethod::qlora}});
+  r.take("context", parse_length, job.context);
+  r.take("concurrency", parse_count, job.concurrency);
+  r.take("rate", parse_rate, job.rate);
+  r.take("input-tokens", parse_length, job.input_tokens);
+  r.take("output-tokens", parse_length, job.output_tokens);
+  r.take("requests", parse_count, job.requests);
+  r.take("tokens", parse_count, job.tokens);
+  r.take("samples", parse_count, job.samples);
+  r.take("epochs", parse_number, job.epochs);
+  r.take("sequence", parse_length, job.sequence);
+  r.take("global-batch", parse_whole, job.global_batch);
+  r.take("rank", parse_whole, job.rank);
+  r.take("deadline", parse_duration, job.deadline);
+  std::optional<ServeLimits> slo;
+  r.take("slo", parse_slo, slo);
+  if (slo) job.limits = *slo;
+  r.take("ttft", parse_latency, job.limits.ttft);
+  r.take("tpot", parse_latency, job.limits.tpot);
+  r.take("e2e", parse_latency, job.limits.e2e);
+
+  std::optional<double> users;
+  std::optional<Seconds> think;
+  r.take("users", parse_count, users);
+  r.take("think-time", parse_duration, think);
+  r.reject_both("rate", "concurrency");
+  r.reject_both("users", "concurrency");
+  r.reject_both("users", "rate");
+  if (users && think && think->in_base() > 0) {
+    job.rate = *users / *think;
+    a.warnings.push_back(message(AppMessage::users_as_rate, *users, *think, job.rate->in_base()));
+  } else if (users) {
+    job.concurrency = *users;
+  }
+}
+
+void read_plan(Reader& r, Asking& a) {
+  PlanRequest& plan = a.plan;
+  const Settings& s = r.settings;
+  r.take("tp", parse_whole, plan.tensor);
+  r.take("pp", parse_whole, plan.pipeline);
+  r.take("dp", parse_whole, plan.data);
+  r.take("ep", parse_whole, plan.expert);
+  r.take("cp", parse_whole, plan.context);
+  r.take("zero", parse_whole, plan.zero);
+  r.take("micro-batch", parse_whole, plan.micro_batch);
+  r.take("memory-fraction", parse_fraction, plan.memory_fraction);
+  plan.recompute = choose<Recompute>(
+      s, "recompute",
+      {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}});
+  if (const Setting* sp = s.find("sequence-parallel")) plan.sequence_parallel = sp->text != "false";
+  plan.weights = format_setting(s, "quant");
+  plan.kv = format_setting(s, "kv");
+  if (const Setting* engine = s.find("engine")) a.engine = engine->text;
+}
+
+void read_objective(Reader& r, Asking& a) {
+  Objective& o = a.objective;
+  const Settings& s = r.settings;
+  r.reject_both("buy", "rent");
+  if (s.on("buy")) o.payment = Payment::buy;
+  if (s.on("rent")) o.payment = Payment::rent;
+  std::optional<Money> budget;
+  r.take("budget", parse_money, budget);
+  if (budget) {
+    if (auto total = std::get_if<Dollars>(&*budget))
+      o.budget.total = *total;
+    else
+      o.budget.per_second = std::get<DollarsPerSecond>(*budget);
+  }
+  if (const Setting* v = s.find("vendor"))
+    for (std::string_view name : split_words(v->text, ',')) o.vendors.emplace_back(name);
+  std::optional<int> most;
+  r.take("max-gpus", parse_whole, most);
+  if (most) o.max_gpus = *most;
+  r.take("min-bits", parse_number, o.min_bits);
+  const Setting* quant = s.find("quant");
+  if (quant && quant->text == "any" && !o.min_bits) o.min_bits = 0;
+  if (const Setting* date = s.find("as-of")) o.as_of = date->text;
+  if (const Setting* card = s.find("why-not")) o.why_not = card->text;
+}
+
+}  // namespace
+
+Result<Asking> read_question(const Settings& s) {
+  Asking a;
+  Reader r{s};
+  read_job(r, a);
+  read_plan(r, a);
+  read_objective(r, a);
+  r.take("host-memory", parse_bytes, a.host_memory);
+  r.take("disk", parse_bytes, a.disk);
+  if (r.error) return tl::unexpected(*r.error);
+  return a;
+}
+
+}  // namespace trigon
