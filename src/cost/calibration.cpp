@@ -76,8 +76,10 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     m.k_half = or_zero(s, c + ".k_half");
     m.wave_exponent = or_zero(s, c + ".wave_exponent");
     m.sharpness = at(s, c + ".sharpness").value_or(3);
+    m.latency_seconds = or_zero(s, c + ".latency_seconds");
   }
   if (const FactSheet* s = with_key({family, vendor, any}, "grouped.factor")) {
+    out.grouped_latency_seconds = or_zero(s, "grouped.latency_seconds");
     out.grouped_error = or_zero(s, "grouped.error");
     out.grouped_factor =
         moved_by(or_zero(s, "grouped.factor"), out.grouped_error, ErrorGroup::matrix);
@@ -99,6 +101,8 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   t.decode_ceiling =
       moved_by(or_zero(decode, "attention.decode_ceiling"), t.error, ErrorGroup::attention);
   t.half_bytes = or_zero(decode, "attention.half_bytes");
+  t.prefill_latency_seconds = or_zero(prefill, "attention.prefill_latency_seconds");
+  t.decode_latency_seconds = or_zero(decode, "attention.decode_latency_seconds");
   if (const FactSheet* s = with_key({family, vendor, any}, "launch.seconds")) {
     out.launch_error = or_zero(s, "launch.error");
     out.launch_seconds =
@@ -121,6 +125,9 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
   double faster = sigma >= 0 ? 1 + sigma * c.error : 1 / (1 - sigma * c.error);
   c.ceiling = or_zero(s, "ceiling") * faster;
   c.half_bytes = or_zero(s, "half_bytes");
+  c.ramp = at(s, "ramp").value_or(1);
+  c.sharing = or_zero(s, "sharing");
+  c.start_seconds = or_zero(s, "start_seconds") / faster;
   c.latency_seconds = or_zero(s, "latency_seconds") / faster;
   c.small_latency_seconds = or_zero(s, "small_latency_seconds") / faster;
   c.basis = own ? Basis::calibrated : Basis::analytic;

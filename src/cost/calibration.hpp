@@ -36,6 +36,7 @@ struct MatrixCoefficients {
   double k_half = 0;         // reduction length at which half of the ceiling is reached
   double wave_exponent = 0;  // 1: whole waves are paid, 0: none (split-k, stream-k)
   double sharpness = 3;      // of the roofline's corner
+  double latency_seconds = 0;  // beyond a plain launch: quantising inputs, second kernels
   double error = 0;          // relative, one standard deviation
 };
 
@@ -48,14 +49,17 @@ struct StreamCoefficients {
 struct AttentionCoefficients {
   double prefill_ceiling = 0;  // share of the matrix peak
   double keys_half = 0;        // keys at which half of that is reached
+  double prefill_latency_seconds = 0;  // of one kernel beyond a plain launch
   double decode_ceiling = 0;   // share of the memory bandwidth
   double half_bytes = 0;
+  double decode_latency_seconds = 0;
   double error = 0;
 };
 
 struct OperatorCoefficients {
   std::array<MatrixCoefficients, kMathClasses> matrix{};
   double grouped_factor = 1;  // grouped (expert) matrices reach this share of a plain matrix
+  double grouped_latency_seconds = 0;  // sorting tokens to experts, per matrix
   double grouped_error = 0;
   StreamCoefficients stream;
   AttentionCoefficients attention;
@@ -65,10 +69,12 @@ struct OperatorCoefficients {
   std::string sheet;              // calibration/<id> it came from
 };
 
-// A link as collectives see it: time = steps(n) * latency + wire bytes / (one_way * ceiling *
-// payload / (payload + half_bytes)).
+// A link as collectives see it: time = start + rounds(n) * latency + wire bytes / (one_way *
+// ceiling * (payload / (payload + half_bytes))^ramp * (2 / n)^sharing).
 struct LinkCoefficients {
-  double ceiling = 0, half_bytes = 0, latency_seconds = 0, error = 0;
+  double ceiling = 0, half_bytes = 0, ramp = 1;
+  double sharing = 0;  // 0: each rank keeps its own bandwidth, 1: all share one bus
+  double latency_seconds = 0, start_seconds = 0, error = 0;
   double small_latency_seconds = 0;  // one-shot all-reduce of small payloads, per call
   Basis basis = Basis::analytic;
   std::string sheet;

@@ -21,11 +21,15 @@ double wire_share(Collective c, double n) {
   return 1;
 }
 
-// Rounds of messages that depend on each other. Trees keep it logarithmic for reductions.
+// Messages that wait for each other in a ring.
 double rounds(Collective c, double n) {
-  if (c == Collective::send) return 1;
-  double tree = std::ceil(std::log2(n));
-  return c == Collective::all_reduce ? 2 * tree : tree;
+  if (c == Collective::all_reduce) return 2 * (n - 1);
+  return c == Collective::send ? 1 : n - 1;
+}
+
+// How much longer a payload of this size takes than at full bandwidth.
+double ramp(const LinkCoefficients& c, double payload) {
+  return std::pow(1 + c.half_bytes / payload, c.ramp);
 }
 
 }  // namespace
@@ -41,10 +45,11 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   if (d.intra.topology == PeerTopology::mesh && d.per_node > 1)
     intra_rate *= (std::min(inside, d.per_node) - 1.0) / (d.per_node - 1.0);
   const LinkCoefficients& near = d.intra.c;
+  if (near.sharing > 0 && inside > 2) intra_rate *= std::pow(2.0 / inside, near.sharing);
   if (!crosses || !d.inter) {
     double wire = wire_share(c, n) * payload;
-    double ring = rounds(c, n) * near.latency_seconds +
-                  wire / (intra_rate * near.ceiling) * (1 + near.half_bytes / payload);
+    double ring = near.start_seconds + rounds(c, n) * near.latency_seconds +
+                  wire / (intra_rate * near.ceiling) * ramp(near, payload);
     if (c == Collective::all_reduce && near.small_latency_seconds > 0) {
       // One-shot: every rank reads every peer's whole buffer.
       double one_shot =
@@ -59,9 +64,9 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   double across = std::min(d.inter->one_way * far.ceiling * inside,
                            inside > 1 ? intra_rate * near.ceiling : 1e300);
   double wire = wire_share(c, n) * payload;
-  double latency = rounds(c, nodes) * far.latency_seconds +
+  double latency = far.start_seconds + rounds(c, nodes) * far.latency_seconds +
                    (inside > 1 ? rounds(c, inside) * near.latency_seconds : 0);
-  return latency + wire / across * (1 + far.half_bytes / payload);
+  return latency + wire / across * ramp(far, payload);
 }
 
 }  // namespace trigon

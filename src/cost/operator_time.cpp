@@ -53,7 +53,9 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   if (op.kind == OperatorKind::grouped_gemm) rate *= d.operators.grouped_factor;
   double compute = 2 * m * n * op.k / rate;
   double memory = stream_seconds(d, op.weight_bytes + op.data_bytes);
-  return combine(compute, memory, d.operators.launch_seconds, c.sharpness);
+  double latency = d.operators.launch_seconds + c.latency_seconds;
+  if (op.kind == OperatorKind::grouped_gemm) latency += d.operators.grouped_latency_seconds;
+  return combine(compute, memory, latency, c.sharpness);
 }
 
 OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
@@ -64,11 +66,20 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   // A query tile is at least 16 rows of the matrix unit: grouped heads share one.
   double rows = op.query_tokens * op.group_size;
   double padding = rows < 16 ? 16 / rows : 1;
+  // One block works on up to 128 queries of a head (or of the heads that share a key).
+  bool decode = op.query_tokens < 2;
+  double fill = 1;
+  if (!decode && d.sm_count > 0) {
+    double blocks = op.sequences * op.m * std::ceil(op.query_tokens / 128);
+    double waves = blocks / d.sm_count;
+    fill = waves / std::ceil(waves);
+  }
   double compute = op.flops * padding * (keys + a.keys_half) /
-                   (keys * peak * a.prefill_ceiling * d.engine.compute_factor);
-  double memory = (op.data_bytes + a.half_bytes) /
-                  (d.bandwidth * a.decode_ceiling * d.engine.stream_factor);
-  return combine(compute, memory, d.operators.launch_seconds, 3);
+                   (keys * peak * a.prefill_ceiling * d.engine.compute_factor * fill);
+  double memory =
+      (op.data_bytes + a.half_bytes) / (d.bandwidth * a.decode_ceiling * d.engine.stream_factor);
+  double latency = decode ? a.decode_latency_seconds : a.prefill_latency_seconds;
+  return combine(compute, memory, d.operators.launch_seconds + latency, 3);
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ Evaluation evaluate(const Tables& t, const Plan& plan, Recorder& recorder) {
     // How many sequences are in flight decides the memory, so the load comes first.
     Plan loaded = plan;
     evaluate_serve(t, *serve, loaded, e, recorder);
+    e.sequences_held = loaded.micro_batch;
     evaluate_memory(t, loaded, e, recorder);
   } else if (auto batch = std::get_if<Batch>(&t.job)) {
     evaluate_batch(t, *batch, plan, e, recorder);

@@ -1,0 +1,209 @@
+#include "decide/setup.hpp"
+
+#include <algorithm>
+
+#include "job/complete.hpp"
+#include "plan/legality.hpp"
+#include "search/space.hpp"
+
+namespace trigon {
+namespace {
+
+EngineTask task_of(JobKind k) {
+  switch (k) {
+    case JobKind::serve:
+      return EngineTask::serve;
+    case JobKind::batch:
+      return EngineTask::batch;
+    case JobKind::train:
+      return EngineTask::train;
+    case JobKind::finetune:
+      return EngineTask::finetune;
+  }
+  return EngineTask::serve;
+}
+
+Result<EnginePolicy> engine_of(const Catalogues& all, const Question& q, const Accelerator& card) {
+  if (q.engine.empty()) return all.engines.default_for(task_of(q.job.kind), card, *q.model);
+  auto at = q.engine.find('@');
+  std::string name = q.engine.substr(0, at);
+  std::string version = at == std::string::npos ? "" : q.engine.substr(at + 1);
+  return all.engines.find(name, version, q.engine_date);
+}
+
+bool mixes_experts(const Stack& s) {
+  for (const LayerRun& r : s.runs)
+    for (const SubLayer& p : r.layer.parts)
+      if (std::holds_alternative<MixtureOfExperts>(p)) return true;
+  return false;
+}
+
+}  // namespace
+
+Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cluster) {
+  Setup s;
+  s.model = q.model;
+  s.stack = language_stack(*q.model);
+  if (!s.stack)
+    return fail(ErrorCode::unsupported, message(DecideMessage::no_language_model, q.model->id));
+  auto job = complete(q.job, *q.model);
+  if (!job) return tl::unexpected(job.error());
+  s.job = job->job;
+  s.assumptions = job->assumptions;
+  s.cluster = cluster;
+  const Accelerator& card = *cluster.accelerator;
+  auto engine = engine_of(all, q, card);
+  if (!engine) return tl::unexpected(engine.error());
+  s.training = q.job.kind == JobKind::train || q.job.kind == JobKind::finetune;
+  if (s.training ? !engine->trains : !engine->serves)
+    return fail(ErrorCode::unsupported,
+                s.training ? message(EngineMessage::engine_does_not_train, engine->id)
+                           : message(EngineMessage::engine_does_not_serve, engine->id),
+                "--engine");
+  if (!engine->vendors.empty() && std::find(engine->vendors.begin(), engine->vendors.end(),
+                                            card.vendor) == engine->vendors.end())
+    return fail(ErrorCode::unsupported,
+                message(DecideMessage::engine_not_on_vendor, engine->id, card.vendor), "--engine");
+  s.usable = all.hardware.accelerators.usable_memory_reported(card);
+  double used = cluster.card.memory_used.in_base();
+  for (double* v : {&s.usable.low, &s.usable.value, &s.usable.high}) *v = std::max(0.0, *v - used);
+  s.engine = engine->on_card(Bytes::base(s.usable.value));
+  if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
+  if (q.engine.empty())
+    s.assumptions.push_back({"--engine", message(DecideMessage::assumed_engine, s.engine.id)});
+  for (const Message& m : s.engine.assumptions) s.assumptions.push_back({"--engine", m});
+  for (const Message& m : cluster.assumptions) s.assumptions.push_back({"--on", m});
+  if (auto t = std::get_if<Train>(&s.job)) s.global_batch = t->global_batch;
+  if (auto t = std::get_if<FineTune>(&s.job)) s.global_batch = t->global_batch;
+  return s;
+}
+
+PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
+  PlanDomain d;
+  bool wide = s.model->weight_format == Format::f32;
+  if (fixed.recipe == TrainRecipe::fp32) wide = true;
+  d.activations = fixed.activations.value_or(wide ? Format::f32 : Format::bf16);
+  Format sixteen = Format::bf16;
+  d.kv = fixed.kv.value_or(s.model->kv_format.value_or(wide ? Format::f32 : sixteen));
+  if (fixed.weights && *fixed.weights != s.model->weight_format) d.weights = fixed.weights;
+  if (auto tune = std::get_if<FineTune>(&s.job);
+      tune && tune->method == TuneMethod::qlora && !d.weights &&
+      !info(s.model->weight_format).weight_only)
+    d.weights = Format::nf4;
+  return d;
+}
+
+void apply_formats(Plan& plan, const PlanDomain& formats, const Setup& s) {
+  plan.kv = formats.kv;
+  plan.activations = formats.activations;
+  plan.weights = formats.weights.value_or(s.model->weight_format);
+}
+
+PlanDomain domain_of(const Setup& s, const PlanRequest& fixed, const Plan& plan) {
+  PlanDomain d = formats_of(s, fixed);
+  d.tensor = {plan.tensor};
+  d.expert = {plan.expert};
+  d.context = {plan.context};
+  d.micro_batch = {std::max(1, plan.micro_batch)};
+  d.with_sequence_parallel = plan.sequence_parallel;
+  d.without_sequence_parallel = !plan.sequence_parallel;
+  return d;
+}
+
+Result<Tables> prepare_for(const Catalogues& all, const Setup& s, const PlanDomain& domain) {
+  return prepare(*s.model, s.job, s.cluster, s.engine, all.calibration, s.usable, domain);
+}
+
+std::optional<Message> illegal(const Setup& s, const Plan& plan) {
+  if (plan.tensor > 1 && !s.engine.tensor_parallel)
+    return message(DecideMessage::engine_without_tensor_parallel, s.engine.id);
+  if (plan.pipeline > 1 && !s.engine.pipeline_parallel)
+    return message(DecideMessage::engine_without_pipeline_parallel, s.engine.id);
+  return check_split(*s.stack, plan);
+}
+
+Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
+  Plan p;
+  int cards = s.cluster.count();
+  auto assume = [&](const char* input, const char* degree, int value) {
+    s.assumptions.push_back({input, message(DecideMessage::assumed_degree, degree, value)});
+  };
+  p.tensor = fixed.tensor.value_or(1);
+  p.pipeline = fixed.pipeline.value_or(1);
+  p.context = fixed.context.value_or(1);
+  p.data = fixed.data.value_or(1);
+  p.virtual_stages = fixed.virtual_stages.value_or(1);
+  auto product = [&] { return std::int64_t{1} * p.tensor * p.pipeline * p.context * p.data; };
+  if (product() < cards && cards % product() == 0) {
+    int rest = static_cast<int>(cards / product());
+    if (s.training) {
+      if (!fixed.data) {
+        p.data *= rest;
+        if (rest > 1) assume("--dp", "data parallel", p.data);
+      }
+    } else if (s.engine.default_parallelism == Parallelism::layers && !fixed.pipeline) {
+      p.pipeline *= rest;
+      if (rest > 1) assume("--pp", "pipeline", p.pipeline);
+    } else if (!fixed.tensor && s.engine.tensor_parallel) {
+      // The largest tensor degree that divides the model stays inside a node; the rest replicate.
+      int tensor = 1;
+      for (int t = 1; t <= std::min(rest, s.cluster.per_node); ++t) {
+        Plan trial = p;
+        trial.tensor = t;
+        if (rest % t == 0 && !illegal(s, trial)) tensor = t;
+      }
+      p.tensor = tensor;
+      if (tensor > 1) assume("--tp", "tensor parallel", tensor);
+      if (!fixed.data && rest / tensor > 1) {
+        p.data *= rest / tensor;
+        assume("--dp", "data parallel", p.data);
+      }
+    } else if (!fixed.data) {
+      p.data *= rest;
+      if (rest > 1) assume("--dp", "data parallel", p.data);
+    }
+  }
+  if (product() != cards)
+    return fail(ErrorCode::bad_argument,
+                message(DecideMessage::degrees_do_not_multiply, write_plan(p),
+                        static_cast<std::int64_t>(product()), cards),
+                "--tp");
+  p.expert = fixed.expert.value_or(1);
+  if (!s.training) {
+    p.micro_batch = fixed.micro_batch.value_or(0);
+    if (p.micro_batch == 0) {
+      auto batch = std::get_if<Batch>(&s.job);
+      p.micro_batch = 1;
+      if (batch && batch->requests)
+        p.micro_batch = static_cast<std::int32_t>(
+            std::min(1e6, std::max(1.0, *batch->requests / p.data)));
+      if (batch && !batch->requests && s.engine.max_sequences > 0)
+        p.micro_batch = static_cast<std::int32_t>(s.engine.max_sequences);
+    }
+  } else {
+    p.sequence_parallel = fixed.sequence_parallel.value_or(p.tensor > 1);
+    p.recompute = fixed.recompute.value_or(Recompute::none);
+    std::vector<Plan> space;
+    PlanRequest exact = fixed;
+    exact.tensor = p.tensor, exact.pipeline = p.pipeline, exact.context = p.context;
+    exact.data = p.data, exact.expert = p.expert, exact.recompute = p.recompute;
+    exact.zero = fixed.zero.value_or(s.engine.default_zero);
+    std::int64_t per_rank = std::max<std::int64_t>(1, s.global_batch / p.data);
+    p.zero = *exact.zero;
+    if (p.data * p.context == 1) p.zero = 0;
+    p.micro_batch = fixed.micro_batch.value_or(0);
+    if (p.micro_batch == 0) {
+      p.micro_batch = 1;
+      assume("--micro-batch", "micro-batch", 1);
+    }
+    p.accumulation =
+        static_cast<std::int32_t>(std::max<std::int64_t>(1, per_rank / p.micro_batch));
+    training_plans(exact, s.engine, mixes_experts(*s.stack), cards, s.cluster.per_node,
+                   s.stack->layers(), s.global_batch, false, space);
+    p.recipe = space.empty() ? fixed.recipe.value_or(TrainRecipe::mixed_16bit) : space[0].recipe;
+  }
+  apply_formats(p, formats_of(s, fixed), s);
+  return p;
+}
+
+}  // namespace trigon

@@ -1,0 +1,21 @@
+#pragma once
+// What was fixed of a plan before anything is chosen.
+
+#include <optional>
+
+#include "plan/plan.hpp"
+
+namespace trigon {
+
+// What the user (or an evidence row) fixed of a plan; the rest is chosen.
+struct PlanRequest {
+  std::optional<std::int32_t> tensor, pipeline, virtual_stages, data, context, expert, zero;
+  std::optional<std::int32_t> micro_batch;  // sequences per micro-batch, or the decode batch
+  std::optional<Recompute> recompute;
+  std::optional<bool> sequence_parallel;
+  std::optional<TrainRecipe> recipe;
+  std::optional<Format> weights, kv, activations;
+  std::optional<double> memory_fraction;
+};
+
+}  // namespace trigon

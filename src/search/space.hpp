@@ -1,0 +1,33 @@
+#pragma once
+// The plans of a job on `count` cards: every combination of degrees that the fixed parts allow and
+// that divides out. Legality (heads, experts, vocabulary) and memory are judged by the caller.
+
+#include <vector>
+
+#include "engine/policy.hpp"
+#include "hardware/cluster.hpp"
+#include "job/job.hpp"
+#include "plan/request.hpp"
+#include "search/messages.hpp"
+
+namespace trigon {
+
+// Tensor degrees worth a table on at most `count` cards of nodes with `per_node`: powers of two
+// and the whole node, within what the request fixes. Tensor parallelism stays inside a node
+// unless the request says otherwise.
+std::vector<std::int32_t> tensor_degrees(const PlanRequest& fixed, int count, int per_node);
+
+// Serving and batch: replicas x pipeline x tensor = count.
+void serving_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool mixture_of_experts,
+                   int count, int per_node, std::int64_t layers, std::vector<Plan>& out);
+
+// Training: data x pipeline x tensor = count, with micro-batch, recompute and ZeRO stage.
+// `global_batch` sequences are divided into micro-batches; only whole divisions are listed.
+void training_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool mixture_of_experts,
+                    int count, int per_node, std::int64_t layers, std::int64_t global_batch,
+                    bool adapters, std::vector<Plan>& out);
+
+// Micro-batches that training tables are made for.
+std::vector<std::int32_t> micro_batches(const PlanRequest& fixed, std::int64_t global_batch);
+
+}  // namespace trigon
