@@ -101,7 +101,7 @@ class Sheet:
 
     @staticmethod
     def _long(v):
-        if isinstance(v, list) and len(v) > 4 and isinstance(v[0], str):
+        if isinstance(v, list) and isinstance(v[0], str) and sum(map(len, v)) > 80:
             return "[\n" + "".join(f"  {toml_value(x)},\n" for x in v) + "]"
         return toml_value(v)
 
