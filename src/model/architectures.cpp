@@ -11,7 +11,7 @@ constexpr auto kYes = BiasRule::yes;
 
 // Sources: the modelling code published with each model (transformers or the model's own
 // repository); the counts are held against tensor indexes and published totals by tests.
-const Architecture kArchitectures[] = {
+const ArchitectureRow kArchitectures[] = {
     // Llama and those that share its shape.
     {.name = "LlamaForCausalLM", .model_type = "llama"},
     {.name = "LLaMAForCausalLM", .model_type = ""},
@@ -133,6 +133,7 @@ const Architecture kArchitectures[] = {
      .norm_places = NormPlaces::before_and_after,
      .tied = true,
      .qk_norm = QkNorm::shared,
+     .window = WindowRule::all_but_every_nth,
      .adjust = adjust_gemma4},
     // Microsoft.
     {.name = "PhiForCausalLM",
@@ -273,6 +274,7 @@ const Architecture kArchitectures[] = {
      .model_type = "dbrx",
      .norm = NormKind::layer_norm_without_bias,
      .ffn = FfnRule::four_times_hidden,
+     .experts = ExpertRule::all_layers,
      .adjust = adjust_dbrx},
     {.name = "StableLmForCausalLM",
      .model_type = "stablelm",
@@ -320,7 +322,8 @@ const Architecture kArchitectures[] = {
     {.name = "Olmo3ForCausalLM",
      .model_type = "olmo3",
      .norm_places = NormPlaces::after,
-     .qk_norm = QkNorm::per_head},
+     .qk_norm = QkNorm::per_head,
+     .window = WindowRule::all_but_every_nth},
     {.name = "OlmoeForCausalLM",
      .model_type = "olmoe",
      .qk_norm = QkNorm::per_head,
@@ -478,11 +481,11 @@ constexpr Unsupported kUnsupported[] = {
 
 }  // namespace
 
-std::span<const Architecture> architectures() { return kArchitectures; }
+std::span<const ArchitectureRow> architectures() { return kArchitectures; }
 
-const Architecture* find_architecture(std::string_view name) {
+const ArchitectureRow* find_architecture(std::string_view name) {
   if (name.empty()) return nullptr;
-  for (const Architecture& a : kArchitectures)
+  for (const ArchitectureRow& a : kArchitectures)
     if (a.name == name || a.model_type == name) return &a;
   return nullptr;
 }

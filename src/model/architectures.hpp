@@ -41,7 +41,7 @@ enum class ExpertRule : std::uint8_t {
 };
 enum class PositionRule : std::uint8_t { rotary, learned, learned_plus_two };
 
-struct Architecture {
+struct ArchitectureRow {
   std::string_view name;        // class in `architectures`
   std::string_view model_type;  // where `architectures` is absent
   NormKind norm = NormKind::rms;
@@ -71,8 +71,8 @@ struct Architecture {
   void (*adjust)(ConfigReader&, DecoderSpec&) = nullptr;
 };
 
-std::span<const Architecture> architectures();
-const Architecture* find_architecture(std::string_view name);
+std::span<const ArchitectureRow> architectures();
+const ArchitectureRow* find_architecture(std::string_view name);
 // Why a known class cannot be read yet ("a hybrid with state-space layers"); empty: unknown.
 std::string_view why_unsupported(std::string_view name);
 

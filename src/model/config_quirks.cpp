@@ -47,6 +47,7 @@ void adjust_mpt(ConfigReader& c, DecoderSpec& spec) {
 }
 
 void adjust_dbrx(ConfigReader& c, DecoderSpec& spec) {
+  if (!c.has({"ffn_config"})) return;
   ConfigReader attn = c.nested({"attn_config"});
   ConfigReader ffn = c.nested({"ffn_config"});
   auto kv = attn.integer({"kv_n_heads"});
@@ -162,8 +163,9 @@ void adjust_gemma4(ConfigReader& c, DecoderSpec& spec) {
   auto wide = c.integer({"global_head_dim"});
   auto global_kv = c.integer({"num_global_key_value_heads"});
   const bool same = c.flag({"attention_k_eq_v"}).value_or(false);
-  const bool moe = c.flag({"enable_moe_block"}).value_or(false);
-  auto experts = moe ? c.required({"num_experts"}) : 0;
+  const FieldNames expert_names = {"num_experts", "num_local_experts"};
+  const bool moe = c.flag({"enable_moe_block"}).value_or(c.has(expert_names));
+  auto experts = moe ? c.required(expert_names) : 0;
   auto active = moe ? c.required({"top_k_experts", "num_experts_per_tok"}) : 0;
   auto width = moe ? c.required({"moe_intermediate_size"}) : 0;
   auto sharing = c.integer({"num_kv_shared_layers"}).value_or(0);

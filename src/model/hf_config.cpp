@@ -26,7 +26,7 @@ bool rule(BiasRule r, std::optional<bool> field) {
   return false;
 }
 
-void read_attention(ConfigReader& c, const Architecture& a, DecoderSpec& spec) {
+void read_attention(ConfigReader& c, const ArchitectureRow& a, DecoderSpec& spec) {
   const auto n = static_cast<std::int64_t>(spec.layers.size());
   const FieldNames heads_names = {"num_attention_heads", "n_head", "n_heads", "num_heads"};
   auto heads = c.integers(heads_names, n);
@@ -86,7 +86,7 @@ void read_attention(ConfigReader& c, const Architecture& a, DecoderSpec& spec) {
   }
 }
 
-void read_windows(ConfigReader& c, const Architecture& a, DecoderSpec& spec) {
+void read_windows(ConfigReader& c, const ArchitectureRow& a, DecoderSpec& spec) {
   auto window = c.integer({"sliding_window", "attention_window", "window_size"});
   if (auto types = c.texts({"layer_types"})) {
     auto chunk = c.integer({"attention_chunk_size"});
@@ -159,7 +159,7 @@ std::vector<bool> expert_layers(ConfigReader& c, ExpertRule rule_, std::int64_t 
   return out;
 }
 
-void read_mlp(ConfigReader& c, const Architecture& a, DecoderSpec& spec) {
+void read_mlp(ConfigReader& c, const ArchitectureRow& a, DecoderSpec& spec) {
   const auto n = static_cast<std::int64_t>(spec.layers.size());
   const FieldNames ffn_names = {"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim",
                                 "d_ff"};
@@ -200,7 +200,7 @@ void read_mlp(ConfigReader& c, const Architecture& a, DecoderSpec& spec) {
   }
 }
 
-void read_norms(ConfigReader& c, const Architecture& a, DecoderSpec& spec) {
+void read_norms(ConfigReader& c, const ArchitectureRow& a, DecoderSpec& spec) {
   Residual residual = a.residual;
   if (residual == Residual::field_one_norm || residual == Residual::field_two_norms) {
     const bool parallel = c.flag({"use_parallel_residual"}).value_or(false);
@@ -239,13 +239,13 @@ std::string class_of(const Json& config) {
   return {};
 }
 
-Result<const Architecture*> architecture_of(const Json& config, const std::string& where) {
+Result<const ArchitectureRow*> architecture_of(const Json& config, const std::string& where) {
   const std::string name = class_of(config);
   if (name.empty())
     return fail(ErrorCode::malformed, message(ModelMessage::no_architecture),
                 where + "#/architectures",
                 message(ModelMessage::describe_architecture_fields, decoder_fields()));
-  if (const Architecture* a = find_architecture(name)) return a;
+  if (const ArchitectureRow* a = find_architecture(name)) return a;
   if (auto why = why_unsupported(name); !why.empty())
     return fail(ErrorCode::unsupported,
                 message(ModelMessage::unsupported_architecture, printable(name), why),
@@ -269,7 +269,7 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
                 where + "#/");
   auto found = architecture_of(config, where);
   if (!found) return tl::unexpected(found.error());
-  const Architecture& a = **found;
+  const ArchitectureRow& a = **found;
   DecoderSpec spec;
   spec.architecture = a.name;
 
