@@ -1,14 +1,37 @@
 #include "engine/policy.hpp"
 
+#include <algorithm>
+
 namespace trigon {
 
-EnginePolicy EnginePolicy::on_card(Bytes reported) const {
+EnginePolicy EnginePolicy::on_card(Bytes reported, std::string_view architecture) const {
   EnginePolicy p = *this;
-  if (large_card > Bytes{} && reported >= large_card) {
+  const bool left_out =
+      std::find(large_card_not.begin(), large_card_not.end(), architecture) != large_card_not.end();
+  if (large_card > Bytes{} && reported >= large_card && !left_out) {
     if (large_card_batched_tokens > 0) p.max_batched_tokens = large_card_batched_tokens;
     if (large_card_sequences > 0) p.max_sequences = large_card_sequences;
   }
+  std::size_t tier = 0;
+  for (std::size_t i = 0; i < tier_gib.size(); ++i)
+    if (reported.in_base() >= tier_gib[i] * kGi) tier = i;
+  auto only = [&](std::vector<double>& list) {
+    if (tier < list.size()) list = {list[tier]};
+  };
+  if (tier < tier_tokens.size())
+    p.max_batched_tokens = static_cast<std::int64_t>(tier_tokens[tier]);
+  only(p.tier_graphs);
+  only(p.tier_graphs_tp4);
   return p;
+}
+
+Bytes EnginePolicy::reserve(int tensor, int pipeline) const {
+  const auto& graphs = tensor >= 4 ? tier_graphs_tp4 : tier_graphs;
+  // At least 2,048 prefill tokens are reckoned with.
+  const double chunk = std::max(2048.0, static_cast<double>(max_batched_tokens));
+  return reserve_base + reserve_per_token * chunk +
+         reserve_per_graph * (graphs.empty() ? 0 : graphs[0]) +
+         reserve_per_8_ranks * (tensor * pipeline / 8.0);
 }
 
 }  // namespace trigon

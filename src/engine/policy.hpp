@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/facts.hpp"
@@ -70,7 +71,9 @@ struct EnginePolicy {
   // Bytes beside weights and KV, with their sources in `sheet`.
   Bytes context_overhead{};             // device context and libraries, per rank
   Bytes collective_overhead{};          // communication buffers, per rank when there are several
+  Bytes collective_overhead_pair{};     // the same with just two ranks, when it differs
   Bytes graph_overhead{};               // captured graphs, per rank
+  bool context_inside_fraction = true;  // the device context counts against the fraction
   double hidden_copies = 0;             // live activation copies of the hidden state per token
   std::int64_t micro_batch_tokens = 0;  // llama.cpp n_ubatch: tokens a compute buffer is sized for
 
@@ -78,6 +81,12 @@ struct EnginePolicy {
   Bytes large_card{};
   std::int64_t large_card_batched_tokens = 0;
   std::int64_t large_card_sequences = 0;
+  std::vector<std::string> large_card_not;  // architectures that the rule leaves out
+  // SGLang chooses prefill chunk and largest captured batch by the size of the card (GiB, from),
+  // and derives from them what it keeps free: base + a * chunk + b * batch + c * ranks / 8.
+  std::vector<double> tier_gib, tier_tokens, tier_graphs, tier_graphs_tp4;
+  Bytes reserve_base{}, reserve_per_token{}, reserve_per_graph{}, reserve_per_8_ranks{};
+  bool derives_fraction() const { return reserve_base > Bytes{}; }
   std::int64_t vocabulary_padding = 1;  // rows of embedding and head are padded to a multiple
   bool flash_attention = true;          // scores are never materialised
   bool concatenated_cache = false;      // a layer's cache is copied when it grows (Hugging Face)
@@ -91,6 +100,7 @@ struct EnginePolicy {
   double optimizer_step_bytes = 0;  // temporaries of the optimizer step, per local parameter
   double gathered_layers = 2;       // layers whole at once under ZeRO-3 / FSDP
   double fragmentation = 0;         // allocator: share of activations reserved but unused
+  std::int64_t default_zero = 0;             // ZeRO stage without further flags; FSDP is 3
   std::string default_recipe;       // name of a TrainRecipe: "mixed_16bit" ...
 
   std::vector<std::string> vendors;  // accelerators it runs on
@@ -98,7 +108,9 @@ struct EnginePolicy {
   const FactSheet* sheet = nullptr;
 
   // With the defaults that depend on the size of the card filled in.
-  EnginePolicy on_card(Bytes reported) const;
+  EnginePolicy on_card(Bytes reported, std::string_view architecture = {}) const;
+  // Bytes the engine keeps out of its pool where it derives its fraction (SGLang).
+  Bytes reserve(int tensor, int pipeline) const;
   // "engine/vllm#key": the id under which a coefficient is cited.
   std::string fact_id(const char* key) const { return "engine/" + id + "#" + key; }
 };

@@ -26,7 +26,9 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     return fail(ErrorCode::malformed, message(MemoryMessage::no_layers, model.id));
   if (!(usable.value > 0) || !std::isfinite(usable.value))
     return fail(ErrorCode::bad_argument, message(MemoryMessage::unusable_memory));
-  m.engine_ = engine.on_card(bytes(usable.value));
+  m.engine_ = engine.on_card(
+      bytes(usable.value), cluster.accelerator ? std::string_view(cluster.accelerator->architecture)
+                                               : std::string_view());
   m.usable_ = usable;
   m.main_format_ = model.weight_format;
   m.most_ranks_ = std::max(1, cluster.count());
@@ -223,7 +225,10 @@ template <class Recorder>
 void MemoryModel::add_runtime(const Plan& plan, RankMemory& m, Recorder& recorder) const {
   const int ranks = serving_ ? plan.tensor * plan.pipeline : plan.ranks();
   m[MemoryTerm::context] = engine_.context_overhead.in_base();
-  m[MemoryTerm::collectives] = ranks > 1 ? engine_.collective_overhead.in_base() : 0;
+  const Bytes collectives = ranks == 2 && engine_.collective_overhead_pair > Bytes{}
+                                ? engine_.collective_overhead_pair
+                                : engine_.collective_overhead;
+  m[MemoryTerm::collectives] = ranks > 1 ? collectives.in_base() : 0;
   m[MemoryTerm::graphs] =
       serving_ && engine_.launch == Launch::graphs ? engine_.graph_overhead.in_base() : 0;
   recorder.step([&] {
@@ -271,25 +276,32 @@ FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
 }
 
 // The budget is stated so that a rank fits when its total is at most the budget:
-//   total fraction:  weights + kv + activations + context <= f * total; graphs outside it
+//   total fraction:  weights + kv + activations + ... <= f * total; graphs and, in newer
+//                    versions, the device context lie outside the fraction
 //   free fraction:   kv <= f * (total - rest)
-//   static fraction: weights + kv <= f * total, and everything <= total
-Range MemoryModel::budget_bytes(const Plan&, const RankMemory& m) const {
+//   static fraction: weights + kv <= f * total, and everything <= total; f may follow from what
+//                    the engine reserves
+Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
   const double all = m.total(), kv = m[MemoryTerm::kv_cache];
   const double f = engine_.memory_fraction;
+  const double reserve =
+      engine_.derives_fraction() ? engine_.reserve(plan.tensor, plan.pipeline).in_base() : 0;
   auto of = [&](double total) {
     if (!serving_) return total;
     switch (engine_.pool) {
       case PoolRule::none:
         return total;
       case PoolRule::total_fraction: {
-        double outside = engine_.graphs_inside_fraction ? 0 : m[MemoryTerm::graphs];
+        double outside = (engine_.graphs_inside_fraction ? 0 : m[MemoryTerm::graphs]) +
+                         (engine_.context_inside_fraction ? 0 : m[MemoryTerm::context]);
         return std::min(total, f * total + outside);
       }
       case PoolRule::free_fraction:
         return std::min(total, f * total + (1 - f) * (all - kv));
-      case PoolRule::static_fraction:
-        return std::min(total, f * total + (all - kv - m[MemoryTerm::weights]));
+      case PoolRule::static_fraction: {
+        double pool = reserve > 0 ? std::max(0.0, total - reserve) : f * total;
+        return std::min(total, pool + (all - kv - m[MemoryTerm::weights]));
+      }
     }
     return total;
   };

@@ -1,0 +1,348 @@
+#include "engine/catalog.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+
+namespace trigon {
+namespace {
+
+std::string folded(std::string_view s) {
+  std::string out;
+  for (char c : s) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// Facts of the sheet with those of its entries over them.
+class Layers {
+ public:
+  explicit Layers(const FactSheet& sheet) : sheet_(sheet) { push(&sheet.facts); }
+  void push(const std::vector<Fact>* facts) { layers_.push_back(facts); }
+  const Fact* find(std::string_view key) const {
+    for (auto it = layers_.rbegin(); it != layers_.rend(); ++it)
+      if (const Fact* f = find_fact(**it, key)) return f;
+    return nullptr;
+  }
+
+  void number(const char* key, double* out) {
+    if (const Fact* f = typed<double>(key, "a number")) *out = std::get<double>(f->value);
+  }
+  void whole(const char* key, std::int64_t* out) {
+    double v = static_cast<double>(*out);
+    number(key, &v);
+    *out = static_cast<std::int64_t>(v);
+  }
+  void mebi(const char* key, Bytes* out) {
+    if (const Fact* f = typed<double>(key, "a number"))
+      *out = mebibytes(std::get<double>(f->value));
+  }
+  void flag(const char* key, bool* out) {
+    if (const Fact* f = typed<bool>(key, "a flag")) *out = std::get<bool>(f->value);
+  }
+  void text(const char* key, std::string* out) {
+    if (const Fact* f = typed<std::string>(key, "a text")) *out = std::get<std::string>(f->value);
+  }
+  void texts(const char* key, std::vector<std::string>* out) {
+    if (const Fact* f = typed<std::vector<std::string>>(key, "a list of texts"))
+      *out = std::get<std::vector<std::string>>(f->value);
+  }
+  void numbers(const char* key, std::vector<double>* out) {
+    if (const Fact* f = typed<std::vector<double>>(key, "a list of numbers"))
+      *out = std::get<std::vector<double>>(f->value);
+  }
+  template <class E, std::size_t N>
+  void choice(const char* key, const std::array<std::pair<const char*, E>, N>& names, E* out) {
+    std::string v;
+    text(key, &v);
+    if (v.empty()) return;
+    for (const auto& [name, e] : names)
+      if (v == name) {
+        *out = e;
+        return;
+      }
+    refuse(message(EngineMessage::bad_policy_value, v, key), key);
+  }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  template <class T>
+  const Fact* typed(const char* key, const char* what) {
+    const Fact* f = find(key);
+    if (!f) return nullptr;
+    // An empty TOML list reads as a list of numbers.
+    if constexpr (std::is_same_v<T, std::vector<std::string>>)
+      if (auto n = std::get_if<std::vector<double>>(&f->value); n && n->empty()) return nullptr;
+    if (std::holds_alternative<T>(f->value)) return f;
+    refuse(message(BaseMessage::wrong_type, key, what), key);
+    return nullptr;
+  }
+  void refuse(Message what, const char* key) {
+    if (!error_)
+      error_ = Error{ErrorCode::malformed, std::move(what), sheet_.fact_id(key), std::nullopt};
+  }
+  const FactSheet& sheet_;
+  std::vector<const std::vector<Fact>*> layers_;
+  std::optional<Error> error_;
+};
+
+constexpr std::array<std::pair<const char*, PoolRule>, 4> kPools = {{
+    {"none", PoolRule::none},
+    {"total_fraction", PoolRule::total_fraction},
+    {"free_fraction", PoolRule::free_fraction},
+    {"static_fraction", PoolRule::static_fraction},
+}};
+constexpr std::array<std::pair<const char*, WindowAllocator>, 2> kWindows = {
+    {{"full", WindowAllocator::full}, {"capped", WindowAllocator::capped}}};
+constexpr std::array<std::pair<const char*, LogitsRows>, 2> kLogits = {
+    {{"sampled_only", LogitsRows::sampled_only}, {"all_tokens", LogitsRows::all_tokens}}};
+constexpr std::array<std::pair<const char*, Launch>, 2> kLaunch = {
+    {{"eager", Launch::eager}, {"graphs", Launch::graphs}}};
+constexpr std::array<std::pair<const char*, Batching>, 2> kBatching = {
+    {{"continuous", Batching::continuous}, {"fixed", Batching::fixed}}};
+constexpr std::array<std::pair<const char*, Parallelism>, 2> kParallelism = {
+    {{"tensor", Parallelism::tensor}, {"layers", Parallelism::layers}}};
+constexpr std::array<std::pair<const char*, Autograd>, 3> kAutograd = {
+    {{"eager", Autograd::eager}, {"compiled", Autograd::compiled}, {"fused", Autograd::fused}}};
+
+std::string text_of(const FactGroup& entry, const char* key) {
+  const Fact* f = find_fact(entry.facts, key);
+  auto v = f ? std::get_if<std::string>(&f->value) : nullptr;
+  return v ? *v : std::string();
+}
+
+Result<EnginePolicy> policy_from(const FactSheet& sheet,
+                                 const std::vector<const FactGroup*>& entries) {
+  Layers l(sheet);
+  for (const FactGroup* g : entries) l.push(&g->facts);
+  EnginePolicy p;
+  p.id = sheet.id;
+  p.sheet = &sheet;
+  l.flag("serves", &p.serves);
+  l.flag("trains", &p.trains);
+  l.choice("pool", kPools, &p.pool);
+  l.number("memory_fraction", &p.memory_fraction);
+  l.whole("block_tokens", &p.block_tokens);
+  l.choice("windows", kWindows, &p.windows);
+  l.choice("logits", kLogits, &p.logits);
+  l.whole("logits_bytes_per_value", &p.logits_bytes_per_value);
+  l.whole("max_batched_tokens", &p.max_batched_tokens);
+  l.whole("max_sequences", &p.max_sequences);
+  l.choice("batching", kBatching, &p.batching);
+  l.flag("chunked_prefill", &p.chunked_prefill);
+  l.choice("launch", kLaunch, &p.launch);
+  std::vector<double> captures;
+  l.numbers("capture_batches", &captures);
+  for (double c : captures) p.capture_batches.push_back(static_cast<std::int64_t>(c));
+  l.choice("parallelism", kParallelism, &p.default_parallelism);
+  l.flag("tensor_parallel", &p.tensor_parallel);
+  l.flag("pipeline_parallel", &p.pipeline_parallel);
+  l.flag("expert_parallel", &p.expert_parallel);
+  l.flag("mla_absorbed", &p.mla_absorbed);
+  l.flag("graphs_inside_fraction", &p.graphs_inside_fraction);
+  l.flag("context_inside_fraction", &p.context_inside_fraction);
+  l.flag("embedding_on_host", &p.embedding_on_host);
+  l.mebi("context_mib", &p.context_overhead);
+  l.mebi("collectives_mib", &p.collective_overhead);
+  l.mebi("collectives_pair_mib", &p.collective_overhead_pair);
+  l.mebi("graphs_mib", &p.graph_overhead);
+  l.number("hidden_copies", &p.hidden_copies);
+  l.whole("micro_batch_tokens", &p.micro_batch_tokens);
+  double large_gib = 0;
+  l.number("large_card_gib", &large_gib);
+  p.large_card = gibibytes(large_gib);
+  l.whole("large_card_batched_tokens", &p.large_card_batched_tokens);
+  l.whole("large_card_sequences", &p.large_card_sequences);
+  l.texts("large_card_not", &p.large_card_not);
+  l.numbers("tier_gib", &p.tier_gib);
+  l.numbers("tier_tokens", &p.tier_tokens);
+  l.numbers("tier_graphs", &p.tier_graphs);
+  l.numbers("tier_graphs_tp4", &p.tier_graphs_tp4);
+  l.mebi("reserve_base_mib", &p.reserve_base);
+  l.mebi("reserve_per_token_mib", &p.reserve_per_token);
+  l.mebi("reserve_per_graph_mib", &p.reserve_per_graph);
+  l.mebi("reserve_per_8_ranks_mib", &p.reserve_per_8_ranks);
+  l.whole("vocabulary_padding", &p.vocabulary_padding);
+  l.flag("flash_attention", &p.flash_attention);
+  l.flag("concatenated_cache", &p.concatenated_cache);
+  l.flag("compute_buffer", &p.compute_buffer);
+  l.choice("autograd", kAutograd, &p.autograd);
+  l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);
+  l.whole("loss_chunks", &p.loss_chunks);
+  l.flag("gradients_persist", &p.gradients_persist);
+  l.number("optimizer_step_bytes", &p.optimizer_step_bytes);
+  l.number("gathered_layers", &p.gathered_layers);
+  l.number("fragmentation", &p.fragmentation);
+  l.whole("zero", &p.default_zero);
+  l.text("recipe", &p.default_recipe);
+  l.texts("vendors", &p.vendors);
+  if (l.error()) return tl::unexpected(*l.error());
+  return p;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_version(std::string_view text) {
+  std::vector<std::int64_t> out;
+  if (!text.empty() && !std::isdigit(static_cast<unsigned char>(text[0]))) text.remove_prefix(1);
+  std::size_t i = 0;
+  while (i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]))) {
+    std::int64_t n = 0;
+    std::size_t digits = 0;
+    while (i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) && digits < 15) {
+      n = n * 10 + (text[i] - '0');
+      ++i;
+      ++digits;
+    }
+    out.push_back(n);
+    if (i >= text.size() || text[i] != '.') break;
+    ++i;
+  }
+  // What follows a number may be a suffix ("rc3", ".post1", "-dev"), not more of a commit.
+  if (i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) && out.size() < 2)
+    return {};
+  return out;
+}
+
+Result<EngineCatalog> EngineCatalog::from(const FactStore& store) {
+  EngineCatalog c;
+  c.sheets_ = store.of_kind("engine");
+  for (const FactSheet* s : c.sheets_) {
+    std::vector<const FactGroup*> all;
+    for (const FactGroup& g : s->groups) all.push_back(&g);
+    if (auto p = policy_from(*s, all); !p) return tl::unexpected(p.error());
+  }
+  return c;
+}
+
+std::vector<std::string> EngineCatalog::ids() const {
+  std::vector<std::string> out;
+  for (const FactSheet* s : sheets_) out.push_back(s->id);
+  return out;
+}
+
+Result<EnginePolicy> EngineCatalog::find(std::string_view name, std::string_view version,
+                                         std::string_view date) const {
+  const std::string wanted = folded(name);
+  const FactSheet* sheet = nullptr;
+  std::string nearest;
+  std::size_t nearest_distance = 1000;
+  for (const FactSheet* s : sheets_) {
+    std::vector<std::string> names = s->texts("aliases");
+    names.push_back(s->id);
+    for (const std::string& n : names) {
+      const std::string known = folded(n);
+      if (known == wanted) sheet = s;
+      std::size_t distance = edit_distance(known, wanted);
+      if (distance < nearest_distance) {
+        nearest_distance = distance;
+        nearest = s->id;
+      }
+    }
+  }
+  if (!sheet) {
+    std::optional<Message> hint;
+    if (nearest_distance <= 3 && !wanted.empty())
+      hint = message(BaseMessage::nearest_name, nearest);
+    else {
+      std::string all;
+      for (const std::string& id : ids()) all += (all.empty() ? "" : ", ") + id;
+      hint = message(BaseMessage::choose_one_of, all);
+    }
+    return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "engine", name),
+                "--engine", hint);
+  }
+
+  // "V0" and "V1" name vLLM's engines, not versions; sheets translate such words.
+  std::string resolved(version);
+  std::vector<std::string> words = sheet->texts("version_words");
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2)
+    if (folded(words[i]) == folded(version)) resolved = words[i + 1];
+  while (!resolved.empty() && (resolved[0] == '>' || resolved[0] == '=' || resolved[0] == ' '))
+    resolved.erase(0, 1);
+
+  std::vector<Message> assumptions;
+  std::vector<std::int64_t> asked;
+  if (!resolved.empty()) {
+    asked = parse_version(resolved);
+    if (asked.empty())
+      assumptions.push_back(message(EngineMessage::version_not_understood, sheet->id, version));
+  }
+  std::vector<const FactGroup*> entries;
+  std::string current, current_date, first;
+  for (const FactGroup& g : sheet->groups) {
+    const std::string since = text_of(g, "since"), since_date = text_of(g, "since_date");
+    bool taken;
+    if (since.empty() && since_date.empty()) {
+      taken = true;
+    } else if (!asked.empty() && !since.empty()) {
+      taken = parse_version(since) <= asked;
+    } else if (!date.empty() && !since_date.empty()) {
+      // Compare what both dates state: "2024-05" covers the whole month.
+      std::size_t n = std::min(date.size(), since_date.size());
+      taken = since_date.substr(0, n) <= date.substr(0, n);
+    } else {
+      taken = true;
+    }
+    if (first.empty()) first = since;
+    if (!taken) continue;
+    entries.push_back(&g);
+    if (!since.empty()) current = since;
+    if (!since_date.empty()) current_date = since_date;
+  }
+  auto p = policy_from(*sheet, entries);
+  if (!p) return p;
+  p->version = asked.empty() ? current : std::string(resolved);
+  if (asked.empty()) {
+    if (!date.empty() && !current.empty())
+      assumptions.push_back(
+          message(EngineMessage::version_current_at_date, sheet->id, current, date));
+    else
+      assumptions.push_back(message(EngineMessage::version_newest, sheet->id,
+                                    current.empty() ? current_date : current));
+  } else if (current.empty() && !first.empty()) {
+    assumptions.push_back(message(EngineMessage::version_before_first, sheet->id, resolved, first));
+  }
+  p->assumptions = std::move(assumptions);
+  return p;
+}
+
+Result<EnginePolicy> EngineCatalog::default_for(EngineTask task, const Accelerator& card,
+                                                const Model& model) const {
+  const bool serving = task == EngineTask::serve || task == EngineTask::batch;
+  const bool gguf = info(model.weight_format).gguf;
+  // In order of preference; the first that runs on the card is taken.
+  std::vector<const char*> order;
+  if (serving)
+    order = gguf || card.unified_memory || card.kind != DeviceKind::gpu
+                ? std::vector<const char*>{"llama.cpp", "vllm", "transformers"}
+                : std::vector<const char*>{"vllm", "sglang", "llama.cpp", "transformers"};
+  else if (task == EngineTask::train)
+    order = {"megatron-lm", "torchtitan", "fsdp", "transformers"};
+  else
+    order = {"transformers", "fsdp"};
+  for (const char* id : order) {
+    auto p = find(id);
+    if (!p) continue;
+    if (serving ? !p->serves : !p->trains) continue;
+    if (std::find(p->vendors.begin(), p->vendors.end(), card.vendor) != p->vendors.end()) return p;
+  }
+  return fail(ErrorCode::unsupported, message(EngineMessage::no_engine_for, card.id), "--engine");
+}
+
+}  // namespace trigon
