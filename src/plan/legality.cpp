@@ -1,0 +1,120 @@
+#include "plan/legality.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "plan/messages.hpp"
+
+namespace trigon {
+namespace {
+
+// The largest divisor of `n` that is at most `d`.
+std::int64_t nearest_divisor(std::int64_t n, std::int64_t d) {
+  for (std::int64_t i = std::min(n, d); i > 1; --i)
+    if (n % i == 0) return i;
+  return 1;
+}
+
+std::optional<Message> indivisible(PlanMessage what, std::int64_t n, std::int64_t degree) {
+  if (n <= 0 || n % degree == 0) return std::nullopt;
+  return message(what, n, degree, nearest_divisor(n, degree));
+}
+
+// A divided input dimension must keep whole quantisation groups on every rank.
+std::optional<Message> groups(const Linear& l, std::int64_t degree) {
+  if (degree <= 1 || l.split != Split::row) return std::nullopt;
+  const FormatInfo& f = info(l.format);
+  std::int64_t block = f.block_elements;
+  switch (l.format) {
+    case Format::fp8_block:
+      block = 128;
+      break;
+    case Format::int4_g128:
+    case Format::int3_g128:
+    case Format::int2_g128:
+      block = 128;
+      break;
+    case Format::int4_g64:
+    case Format::nf4:
+    case Format::nf4_double:
+      block = 64;
+      break;
+    case Format::int4_g32:
+      block = 32;
+      break;
+    default:
+      break;
+  }
+  if (block <= 1 || l.in % degree != 0 || (l.in / degree) % block == 0) return std::nullopt;
+  std::int64_t whole = l.in / block;
+  return message(PlanMessage::groups_do_not_divide, whole, degree,
+                 nearest_divisor(std::max<std::int64_t>(whole, 1), degree));
+}
+
+std::optional<Message> check_layer(const Layer& layer, const Plan& p, bool serving) {
+  const std::int64_t t = p.tensor, e = p.expert;
+  for (const SubLayer& part : layer.parts) {
+    if (auto a = std::get_if<Attention>(&part)) {
+      if (auto m = indivisible(PlanMessage::heads_do_not_divide, a->heads, t)) return m;
+      // Fewer key-value heads than ranks are repeated, evenly.
+      if (a->kv_heads > 0 && a->kv_heads % t != 0 && t % a->kv_heads != 0)
+        return message(PlanMessage::kv_heads_do_not_divide, a->kv_heads, t,
+                       nearest_divisor(a->kv_heads, t));
+      if (auto m = groups(a->o, t)) return m;
+    } else if (auto l = std::get_if<LatentAttention>(&part)) {
+      if (auto m = indivisible(PlanMessage::heads_do_not_divide, l->heads, t)) return m;
+      if (auto m = groups(l->o, t)) return m;
+    } else if (auto f = std::get_if<Mlp>(&part)) {
+      if (auto m = indivisible(PlanMessage::width_does_not_divide, f->width, t)) return m;
+      if (auto m = groups(f->down, t)) return m;
+    } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {
+      if (auto m = indivisible(PlanMessage::experts_do_not_divide, x->experts, e)) return m;
+      const std::int64_t inner = serving ? std::max<std::int64_t>(t / e, 1) : t;
+      if (auto m = indivisible(PlanMessage::width_does_not_divide, x->width, inner)) return m;
+      Linear down = x->down;
+      down.split = Split::row;
+      if (auto m = groups(down, inner)) return m;
+      if (x->shared) {
+        if (auto m = indivisible(PlanMessage::width_does_not_divide, x->shared->width, t)) return m;
+        if (auto m = groups(x->shared->down, t)) return m;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Message> check_split(const Stack& stack, const Plan& p, bool serving) {
+  for (std::int64_t v : {p.tensor, p.pipeline, p.virtual_stages, p.data, p.context, p.expert,
+                         p.micro_batch, p.accumulation})
+    if (v < 1) return message(PlanMessage::degree_below_one, v);
+  if (p.expert > 1) {
+    bool experts = false;
+    for (const LayerRun& r : stack.runs)
+      for (const SubLayer& part : r.layer.parts)
+        experts = experts || std::holds_alternative<MixtureOfExperts>(part);
+    if (!experts) return message(PlanMessage::no_experts);
+  }
+  for (const LayerRun& r : stack.runs)
+    if (auto m = check_layer(r.layer, p, serving)) return m;
+  if (p.expert > 1) {
+    const std::int64_t group = serving ? p.tensor : static_cast<std::int64_t>(p.data) * p.context;
+    if (group % p.expert != 0)
+      return message(PlanMessage::expert_group, p.expert, group, nearest_divisor(group, p.expert));
+  }
+  const std::int64_t layers = stack.layers();
+  const std::int64_t blocks = static_cast<std::int64_t>(p.pipeline) * p.virtual_stages;
+  if (blocks > layers) return message(PlanMessage::fewer_layers_than_stages, layers, blocks);
+  if (p.virtual_stages > 1) {
+    if (p.pipeline < 2) return message(PlanMessage::interleaving_needs_stages);
+    if (layers % blocks != 0) return message(PlanMessage::layers_indivisible, layers, blocks);
+    if (p.accumulation % p.pipeline != 0)
+      return message(PlanMessage::interleaving_micro_batches, p.accumulation, p.pipeline);
+  }
+  if (p.zero == 2 && p.pipeline > 1 && !serving)
+    return message(PlanMessage::zero_with_pipeline, p.zero);
+  return std::nullopt;
+}
+
+}  // namespace trigon
