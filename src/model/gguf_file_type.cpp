@@ -1,0 +1,187 @@
+// The rules are those of llama.cpp, src/llama-quant.cpp (llama_tensor_get_type), 2024-05 to 2025,
+// without an importance matrix.
+
+#include "model/gguf_file_type.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+namespace trigon {
+
+namespace {
+
+struct FileType {
+  std::string_view name;
+  Format base;
+};
+constexpr std::array kFileTypes = {
+    FileType{"BF16", Format::bf16},       FileType{"F16", Format::f16},
+    FileType{"F32", Format::f32},         FileType{"IQ1_M", Format::iq1_m},
+    FileType{"IQ1_S", Format::iq1_s},     FileType{"IQ2_M", Format::iq2_s},
+    FileType{"IQ2_S", Format::iq2_xs},    FileType{"IQ2_XS", Format::iq2_xs},
+    FileType{"IQ2_XXS", Format::iq2_xxs}, FileType{"IQ3_M", Format::iq3_s},
+    FileType{"IQ3_S", Format::iq3_s},     FileType{"IQ3_XS", Format::iq3_s},
+    FileType{"IQ3_XXS", Format::iq3_xxs}, FileType{"IQ4_NL", Format::iq4_nl},
+    FileType{"IQ4_XS", Format::iq4_xs},   FileType{"Q2_K", Format::q2_k},
+    FileType{"Q2_K_S", Format::q2_k},     FileType{"Q3_K_L", Format::q3_k},
+    FileType{"Q3_K_M", Format::q3_k},     FileType{"Q3_K_S", Format::q3_k},
+    FileType{"Q4_0", Format::q4_0},       FileType{"Q4_1", Format::q4_1},
+    FileType{"Q4_K_M", Format::q4_k},     FileType{"Q4_K_S", Format::q4_k},
+    FileType{"Q5_0", Format::q5_0},       FileType{"Q5_1", Format::q5_1},
+    FileType{"Q5_K_M", Format::q5_k},     FileType{"Q5_K_S", Format::q5_k},
+    FileType{"Q6_K", Format::q6_k},       FileType{"Q8_0", Format::q8_0},
+};
+
+bool is_k_or_i(Format f) { return info(f).block_elements == 256; }
+
+// Rows that are no multiple of 256 cannot hold the large blocks.
+Format for_row(Format f, std::int64_t row) {
+  if (!is_k_or_i(f) || row % 256 == 0) return f;
+  switch (f) {
+    case Format::q4_k:
+      return Format::q5_0;
+    case Format::q5_k:
+      return Format::q5_1;
+    case Format::q6_k:
+      return Format::q8_0;
+    default:
+      return Format::iq4_nl;
+  }
+}
+
+// The first and last eighth of the layers and every third between are given more bits.
+bool more_bits(std::int64_t i, std::int64_t n) {
+  return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;
+}
+
+struct Rules {
+  std::string_view type;
+  Format base;
+  std::int64_t layers;
+
+  bool is(std::initializer_list<std::string_view> names) const {
+    return std::find(names.begin(), names.end(), type) != names.end();
+  }
+  bool low_iq() const { return is({"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M"}); }
+
+  Format output() const {
+    return info(base).floating || base == Format::q8_0 ? base : Format::q6_k;
+  }
+  Format embedding() const {
+    if (is({"IQ2_XXS", "IQ2_XS", "IQ1_S", "IQ1_M"})) return Format::q2_k;
+    if (is({"IQ2_S", "IQ2_M", "IQ3_XXS"})) return Format::iq3_s;
+    return base;
+  }
+  Format value(const LayerSpec& l, std::int64_t i) const {
+    if (info(base).floating) return base;
+    const std::int64_t group = l.kv_heads > 0 ? l.heads / l.kv_heads : 1;
+    const bool shared = group >= 4;
+    Format f = base;
+    if (low_iq())
+      f = shared || l.experts >= 4 ? Format::q4_k
+                                   : (is({"IQ2_S", "IQ2_M"}) ? Format::iq3_s : Format::q2_k);
+    else if (type == "Q2_K")
+      f = shared ? Format::q4_k : Format::q3_k;
+    else if (type == "Q2_K_S" && shared)
+      f = Format::q4_k;
+    else if (type == "IQ3_XXS")
+      f = shared ? Format::q4_k : Format::iq3_s;
+    else if ((is({"IQ3_XS", "IQ3_S"}) && shared) || type == "IQ3_M")
+      f = Format::q4_k;
+    else if (type == "Q3_K_M")
+      f = i < 2 ? Format::q5_k : Format::q4_k;
+    else if (type == "Q3_K_L" || (is({"IQ4_NL", "IQ4_XS"}) && shared))
+      f = Format::q5_k;
+    else if (is({"Q4_K_M", "Q5_K_M"}) && more_bits(i, layers))
+      f = Format::q6_k;
+    else if (type == "Q4_K_S" && i < 4)
+      f = Format::q5_k;
+    // A value matrix shared by eight heads is small: more bits cost next to nothing.
+    if (layers == 80 && group == 8 && (f == Format::q3_k || f == Format::q4_k)) f = Format::q5_k;
+    if (l.experts == 8) f = Format::q8_0;
+    return f;
+  }
+  Format key(const LayerSpec& l) const {
+    if (info(base).floating) return base;
+    if (l.experts == 8) return Format::q8_0;
+    if (type == "IQ3_XS") return Format::iq3_xxs;
+    if (type == "IQ3_XXS") return Format::iq2_s;
+    return base;
+  }
+  Format query() const {
+    if (type == "IQ3_XS") return Format::iq3_xxs;
+    if (type == "IQ3_XXS") return Format::iq2_s;
+    return base;
+  }
+  Format attention_output(const LayerSpec& l) const {
+    if (l.experts == 8 && is({"Q2_K", "IQ3_XS", "IQ3_XXS", "Q3_K_S", "Q3_K_M", "IQ4_NL", "Q4_K_S",
+                              "Q4_K_M", "IQ3_S", "IQ3_M", "IQ4_XS"}))
+      return Format::q5_k;
+    if (low_iq()) return is({"IQ2_S", "IQ2_M"}) ? Format::iq3_s : base;
+    if (type == "Q2_K") return Format::q3_k;
+    if (type == "IQ3_XXS") return Format::iq3_s;
+    if (is({"Q3_K_M", "IQ3_M"})) return Format::q4_k;
+    if (type == "Q3_K_L") return Format::q5_k;
+    return base;
+  }
+  Format down(std::int64_t i) const {
+    const std::int64_t eighth = layers / 8;
+    if (low_iq())
+      return i < eighth ? (is({"IQ2_S", "IQ2_M"}) ? Format::iq3_s : Format::q2_k) : base;
+    if (type == "Q2_K") return Format::q3_k;
+    if (type == "Q2_K_S") return i < eighth ? Format::q4_k : base;
+    if (type == "IQ3_XXS") return i < eighth ? Format::q4_k : Format::q3_k;
+    if (type == "Q3_K_M") return i < layers / 16 ? Format::q5_k : Format::q4_k;
+    if (type == "Q3_K_L") return Format::q5_k;
+    if (type == "IQ3_M") return i < eighth ? Format::q4_k : base;
+    if (is({"Q4_K_M", "Q5_K_M"})) return more_bits(i, layers) ? Format::q6_k : base;
+    if (is({"Q4_K_S", "IQ4_NL", "IQ4_XS"})) return i < eighth ? Format::q5_k : base;
+    if (type == "Q5_K_S" && i < eighth) return Format::q5_k;
+    return base;
+  }
+};
+
+}  // namespace
+
+std::vector<std::string_view> gguf_file_types() {
+  std::vector<std::string_view> names;
+  for (const FileType& t : kFileTypes) names.push_back(t.name);
+  return names;
+}
+
+bool apply_gguf_file_type(DecoderSpec& spec, std::string_view file_type) {
+  std::string upper(file_type);
+  for (char& c : upper)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  const auto found = std::find_if(kFileTypes.begin(), kFileTypes.end(),
+                                  [&](const FileType& t) { return t.name == upper; });
+  if (found == kFileTypes.end()) return false;
+  const Rules rules{found->name, found->base, static_cast<std::int64_t>(spec.layers.size())};
+  spec.weight_format = found->base;
+  spec.norm_format = Format::f32;
+  spec.head_format = for_row(rules.output(), spec.hidden);
+  // A tied embedding serves as the head and is stored as such.
+  spec.embedding_format = spec.tied ? spec.head_format : for_row(rules.embedding(), spec.hidden);
+  for (std::size_t n = 0; n < spec.layers.size(); ++n) {
+    LayerSpec& l = spec.layers[n];
+    const auto i = static_cast<std::int64_t>(n);
+    LayerFormats& f = l.formats;
+    f.norm = f.router = Format::f32;
+    f.q = for_row(rules.query(), spec.hidden);
+    f.k = for_row(rules.key(l), spec.hidden);
+    f.v = for_row(rules.value(l, i), spec.hidden);
+    f.o = for_row(rules.attention_output(l), l.heads * l.value_dim);
+    f.q_down = f.kv_down = f.indexer = for_row(found->base, spec.hidden);
+    f.kv_up = for_row(found->base, std::max<std::int64_t>(l.kv_lora_rank, 256));
+    f.gate = f.up = for_row(found->base, spec.hidden);
+    f.down = for_row(rules.down(i), l.ffn);
+    f.expert_gate = f.expert_up = f.shared_gate = f.shared_up = f.gate;
+    f.expert_down = for_row(rules.down(i), l.expert_width);
+    f.shared_down = for_row(rules.down(i), l.shared_width);
+  }
+  return true;
+}
+
+}  // namespace trigon

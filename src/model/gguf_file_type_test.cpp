@@ -1,0 +1,60 @@
+#include "model/gguf_file_type.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trigon {
+namespace {
+
+DecoderSpec llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                  std::int64_t kv_heads, std::int64_t ffn, std::int64_t vocabulary) {
+  DecoderSpec s;
+  s.id = "llama";
+  s.architecture = "LlamaForCausalLM";
+  s.hidden = hidden;
+  s.vocabulary = vocabulary;
+  LayerSpec l;
+  l.heads = heads;
+  l.kv_heads = kv_heads;
+  l.head_dim = l.value_dim = hidden / heads;
+  l.ffn = ffn;
+  s.layers.assign(static_cast<std::size_t>(layers), l);
+  return s;
+}
+
+double gib(DecoderSpec s, const char* type) {
+  if (!apply_gguf_file_type(s, type)) return 0;
+  const auto m = build_decoder(s, "test");
+  return static_cast<double>(weight_bytes(*language_stack(*m)).value()) / (1024.0 * 1024 * 1024);
+}
+
+TEST(GgufFileType, SizesAreThoseThatLlamaCppPrints) {
+  // "model size" lines of llama.cpp for Llama 3 8B and 70B (two decimals, tensors without header)
+  // and for Llama 2 7B.
+  const DecoderSpec small = llama(32, 4096, 32, 8, 14336, 128256);
+  EXPECT_NEAR(gib(small, "Q4_K_M"), 4.58, 0.005);
+  EXPECT_NEAR(gib(small, "F16"), 14.96, 0.005);
+  EXPECT_NEAR(gib(llama(80, 8192, 64, 8, 28672, 128256), "Q4_K_M"), 39.59, 0.005);
+  const DecoderSpec seven = llama(32, 4096, 32, 32, 11008, 32000);
+  EXPECT_NEAR(gib(seven, "Q4_0"), 3.56, 0.005);
+  EXPECT_NEAR(gib(seven, "Q4_K_M"), 3.80, 0.005);
+  EXPECT_NEAR(gib(seven, "Q5_K_M"), 4.45, 0.005);
+  EXPECT_NEAR(gib(seven, "Q8_0"), 6.67, 0.005);
+}
+
+TEST(GgufFileType, ShortRowsFallBackToSmallBlocks) {
+  DecoderSpec s = llama(4, 320, 5, 5, 832, 1000);
+  ASSERT_TRUE(apply_gguf_file_type(s, "q4_k_m"));
+  EXPECT_EQ(s.layers[0].formats.q, Format::q5_0);
+  EXPECT_EQ(s.head_format, Format::q8_0);
+  EXPECT_EQ(s.layers[0].formats.norm, Format::f32);
+}
+
+TEST(GgufFileType, UnknownTypesChangeNothing) {
+  DecoderSpec s = llama(2, 256, 4, 4, 512, 1000);
+  const auto before = s.layers;
+  EXPECT_FALSE(apply_gguf_file_type(s, "Q9_Z"));
+  EXPECT_EQ(s.layers, before);
+}
+
+}  // namespace
+}  // namespace trigon
