@@ -37,6 +37,18 @@ FILLS = {
         "mem_bw_gbps": (864, "itcreations.com page of the Radeon Pro W7900", "2026"),
     },
 }
+# 16 SMs, 5.3 TFLOPS FP32, 170 sparse INT8 TOPS of the GPU alone (the 275 include the DLAs).
+FILLS["Jetson AGX Orin 64GB"] = {
+    "mem_bw_gbps": (200, "svethardware.cz 50897: Orin, 200 GB/s", "2019-12"),
+    "sm_or_cu": (16, "NVIDIA Jetson AGX Orin technical brief as quoted by mzph.cn 30785", "2022"),
+    "fp32_tflops": (5.3, "NVIDIA Jetson AGX Orin technical brief as quoted by mzph.cn 30785",
+                    "2022"),
+    "int8_tops": (85, "half of the 170 sparse TOPS of the GPU in NVIDIA's technical brief, "
+                      "quoted by mzph.cn 30785", "2022"),
+    "fp16_tensor_fp32acc_tflops": (42.5, "derived: half of dense INT8, the ratio of every GA10x "
+                                         "part that is not a GeForce", "2022"),
+    "mem_type": ("LPDDR5 unified", "NVIDIA Jetson AGX Orin technical brief", "2022"),
+}
 for _name in ("GeForce RTX 3090", "GeForce RTX 3090 Ti", "RTX A4500", "RTX A5000", "RTX A5500",
               "RTX A6000"):
     FILLS.setdefault(_name, {})["link_gbps_bidir_total"] = (112.5, GA102, "2021")
@@ -65,6 +77,8 @@ def apple(name, cores, clock_ghz, memory, bandwidth, source):
                derived_fields="fp32_tflops=cores*256*clk;fp16_vector_tflops=cores*256*clk")
 
 
+QUALCOMM = "quic.github.io cloud-ai-sdk-pages, Architecture: key hardware specs of the SKUs"
+
 ADDITIONS = [
     apple("M1 (7)", 7, 1.27, "8/16", 66.7,
           "gathered rows of the 8-core M1 (2.6 TFLOPS = 8 * 256 * 1.27 GHz), scaled to 7 cores"),
@@ -88,4 +102,12 @@ ADDITIONS = [
         link_type="NVLink bridge (supported)", link_gbps_bidir_total=100, pcie="Gen3 x16",
         form_factor="PCIe card", conflicts="passive card; the active one has 672 GB/s",
         source="maychudoanhnghiep.vn, data sheet of the Quadro RTX 6000 passive"),
+    row(vendor="Qualcomm", name="Cloud AI 100 Standard", architecture="Cloud AI 100",
+        mem_gb=16, mem_type="LPDDR4x", mem_bw_gbps=137, fp16_tensor_fp32acc_tflops=110,
+        int8_tops=325, tdp_w=75, pcie="Gen4 x8", form_factor="PCIe HHHL",
+        conflicts="other pages state 350 TOPS", source=QUALCOMM),
+    row(vendor="Qualcomm", name="Cloud AI 100 Pro", architecture="Cloud AI 100",
+        mem_gb=32, mem_type="LPDDR4x", mem_bw_gbps=137, fp16_tensor_fp32acc_tflops=125,
+        int8_tops=375, tdp_w=75, pcie="Gen4 x8", form_factor="PCIe HHHL",
+        conflicts="other pages state 400 TOPS", source=QUALCOMM),
 ]

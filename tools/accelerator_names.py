@@ -30,6 +30,7 @@ IDS = {
     "Data Center GPU Max 1350": "gpu-max-1350",
     "Data Center GPU Max 1550": "gpu-max-1550",
     "M1 (8-core GPU)": "m1-8core",
+    "Jetson AGX Orin 64GB": "jetson-agx-orin-64gb",
     "Ascend 910B in Atlas 800T A2": "ascend-910b-64gb",
 }
 
@@ -80,6 +81,8 @@ def family(row, arch):
     """Split by market where operations per SM and clock differ (rate sheets of kind "family")."""
     name = row["name"]
     consumer = name.startswith(("GeForce", "TITAN"))
+    if row["name"].startswith("Jetson"):
+        return "jetson_" + arch
     if arch == "turing":
         if name.startswith("GeForce GTX 16"):
             return "turing_tu11x"  # no tensor cores

@@ -46,11 +46,12 @@ class Row(dict):
 
     def __init__(self, row):
         super().__init__(row)
-        self.sources, self.notes = {}, []
+        self.sources, self.dates, self.notes = {}, {}, []
 
-    def set(self, column, value, why):
+    def set(self, column, value, why, date=""):
         self[column] = "" if value is None else str(value)
         self.sources[column] = why
+        self.dates[column] = date
 
 
 def correct(row, why):
@@ -95,6 +96,18 @@ def correct(row, why):
             row.set(field, links * float(row[field].split()[0]), text)
         elif name == "H100 NVL 94GB":
             row.set("sm_or_cu", 132, text)
+
+
+TURING_LIMIT = ("tomshardware.com, Titan RTX review: GeForce Turing does FP16 with FP32 accumulation "
+                "at half rate")
+
+
+def half_rate(row):
+    """GeForce cards of the Turing generation, where the gathered table is silent."""
+    full = number(row["fp16_tensor_fp16acc_tflops"])
+    if (row["architecture"] == "Turing" and row["name"].startswith("GeForce RTX") and full
+            and not row["fp16_tensor_fp32acc_tflops"]):
+        row.set("fp16_tensor_fp32acc_tflops", tidy(full / 2), TURING_LIMIT)
 
 
 def memory_sizes(text):
@@ -146,7 +159,7 @@ def sheet_of(row, memory, sizes):
         why = row.sources.get(column)
         if why is None and column in derived:
             why = f"derived: {derived[column]}"
-        s.put(key, value, why, row.get("filled_date"))
+        s.put(key, value, why, row.dates.get(column))
 
     s.put("name", name)
     s.put("vendor", vendor)
@@ -223,6 +236,9 @@ def families(seen):
             if fam == "rdna2" and column in ("int8", "int4"):
                 key = column + "_vector"
             rate = number(r[column])
+            if fam == "turing_geforce" and column == "fp16_fp32acc" and rate is None:
+                s.put("rate." + key, number(r["fp16_fp16acc"]) / 2, TURING_LIMIT)
+                continue
             if fam == "ada_half" and column == "fp8_fp16acc":
                 continue  # not stated
             if fam == "ada_half" and rate is not None and column not in ("fp16_vector",
@@ -249,7 +265,8 @@ def main():
         row = Row(raw)
         correct(row, doubts)
         for column, (value, source, date) in FILLS.get(row["name"], {}).items():
-            row.set(column, value, source)
+            row.set(column, value, source, date)
+        half_rate(row)
         sizes = memory_sizes(row["mem_gb"])
         if not (sizes and number(row["mem_bw_gbps"]) and any(number(row.get(c)) for c in
                                                               peak_columns)):
