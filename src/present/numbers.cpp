@@ -78,9 +78,8 @@ Scale scale_for(double magnitude, std::string_view unit) {
   magnitude = std::fabs(magnitude);
   if (unit == "B") return pick(kBytes, magnitude, magnitude < kTi * 10 ? 0.1 : 1);
   if (unit == "B/s") return pick(kBytesPerSecond, magnitude, 1);
-  // 90 s and 90 min read better than 1.5 min and 1.5 h; below a second the unit is exact.
-  if (unit == "s")
-    return magnitude < 1 ? pick(kSeconds, magnitude, 1) : pick(kSeconds, magnitude, 2);
+  // 90 s and 90 min read better than 1.5 min and 1.5 h.
+  if (unit == "s") return pick(kSeconds, magnitude, magnitude < 2 ? 1 : 2);
   if (unit == "FLOP") return pick(kFlops, magnitude, 1);
   if (unit == "FLOP/s") return pick(kFlopsPerSecond, magnitude, 1);
   if (unit == "W") return pick(kWatts, magnitude, 10);
