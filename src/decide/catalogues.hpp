@@ -9,7 +9,7 @@
 #include "engine/catalog.hpp"
 #include "hardware/systems.hpp"
 #include "market/prices.hpp"
-#include "model/catalog.hpp"
+#include "model/model_catalog.hpp"
 
 namespace trigon {
 

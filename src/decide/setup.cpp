@@ -187,7 +187,7 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
     PlanRequest exact = fixed;
     exact.tensor = p.tensor, exact.pipeline = p.pipeline, exact.context = p.context;
     exact.data = p.data, exact.expert = p.expert, exact.recompute = p.recompute;
-    exact.zero = fixed.zero.value_or(s.engine.default_zero);
+    exact.zero = fixed.zero.value_or(static_cast<std::int32_t>(s.engine.default_zero));
     std::int64_t per_rank = std::max<std::int64_t>(1, s.global_batch / p.data);
     p.zero = *exact.zero;
     if (p.data * p.context == 1) p.zero = 0;

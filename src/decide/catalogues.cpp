@@ -1,0 +1,26 @@
+#include "decide/catalogues.hpp"
+
+namespace trigon {
+
+Result<std::unique_ptr<const Catalogues>> Catalogues::load(
+    const std::optional<std::filesystem::path>& data) {
+  auto facts = data ? FactStore::with_directory(*data) : FactStore::embedded();
+  if (!facts) return tl::unexpected(facts.error());
+  auto all = std::make_unique<Catalogues>();
+  // The catalogues point into the facts, so those move to their final place first.
+  all->facts = std::move(*facts);
+  auto take = [&](auto result, auto& into) -> std::optional<Error> {
+    if (!result) return result.error();
+    into = std::move(*result);
+    return std::nullopt;
+  };
+  for (auto failed : {take(HardwareCatalog::from(all->facts), all->hardware),
+                      take(ModelCatalog::from(all->facts), all->models),
+                      take(EngineCatalog::from(all->facts), all->engines),
+                      take(Calibration::load(all->facts), all->calibration),
+                      take(PriceBook::from(all->facts), all->prices)})
+    if (failed) return tl::unexpected(*failed);
+  return std::unique_ptr<const Catalogues>(std::move(all));
+}
+
+}  // namespace trigon

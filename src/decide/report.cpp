@@ -1,0 +1,173 @@
+#include "decide/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trigon {
+namespace {
+
+// Ranges hold about 80 % of what is measured: 1.28 standard deviations on each side.
+constexpr double kSigmas = 1.28;
+
+bool is_memory(Metric m) {
+  return m == Metric::memory_bytes || m == Metric::usable_bytes || m == Metric::headroom_bytes ||
+         m == Metric::kv_capacity_tokens || m == Metric::max_context_tokens ||
+         m == Metric::max_sequences;
+}
+
+struct Excess {
+  double ratio = 0;
+  Message what;
+};
+
+void hold(std::vector<Excess>& out, const std::optional<LatencyLimit>& limit, double value,
+          DecideMessage id) {
+  if (!limit || !(value > limit->at_most.in_base())) return;
+  out.push_back({value / limit->at_most.in_base() - 1,
+                 message(id, limit->percentile, seconds(value), limit->at_most)});
+}
+
+// Share of the error groups in one metric, as the log of the ratio to the base value.
+struct Spread {
+  double up = 0, down = 0;  // squared sums
+};
+
+}  // namespace
+
+double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* out) {
+  std::vector<Excess> found;
+  if (!e.fits)
+    found.push_back({e[Metric::memory_bytes] / std::max(1.0, e[Metric::usable_bytes]) - 1 + 10,
+                     message(DecideMessage::memory_binds, bytes(e[Metric::memory_bytes]),
+                             bytes(e[Metric::usable_bytes]),
+                             memory_term_name(largest_term(e.memory)))});
+  if (auto serve = std::get_if<Serve>(&s.job)) {
+    if (!e.sustainable && serve->rate) {
+      double asked = serve->rate->in_base();
+      double most = asked / std::max(1e-12, e[Metric::utilization]);
+      found.push_back({std::max(0.01, asked / most - 1) + 1,
+                       message(DecideMessage::rate_binds, most, asked)});
+    } else {
+      hold(found, serve->limits.ttft, e[Metric::ttft_percentile_seconds],
+           DecideMessage::ttft_binds);
+      hold(found, serve->limits.tpot, e[Metric::tpot_percentile_seconds],
+           DecideMessage::tpot_binds);
+      hold(found, serve->limits.e2e, e[Metric::e2e_percentile_seconds], DecideMessage::e2e_binds);
+    }
+  }
+  auto deadline = [&](const std::optional<Seconds>& d, double takes) {
+    if (d && takes > d->in_base())
+      found.push_back({takes / d->in_base() - 1,
+                       message(DecideMessage::deadline_binds, seconds(takes), *d)});
+  };
+  if (auto b = std::get_if<Batch>(&s.job)) deadline(b->deadline, e[Metric::job_seconds]);
+  if (auto t = std::get_if<Train>(&s.job)) deadline(t->deadline, e[Metric::time_to_train_seconds]);
+  if (auto t = std::get_if<FineTune>(&s.job))
+    deadline(t->deadline, e[Metric::time_to_train_seconds]);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Excess& a, const Excess& b) { return a.ratio > b.ratio; });
+  double sum = 0;
+  for (Excess& x : found) {
+    sum += x.ratio;
+    if (out) out->push_back(std::move(x.what));
+  }
+  return sum;
+}
+
+Result<PlanReport> make_report(const Catalogues& all, const Setup& s, const PlanRequest& fixed,
+                               const Plan& plan, const std::string& as_of, Record* recorder) {
+  (void)as_of;
+  PlanDomain domain = domain_of(s, fixed, plan);
+  auto tables = prepare_for(all, s, domain);
+  if (!tables) return tl::unexpected(tables.error());
+  Evaluation base = recorder ? evaluate(*tables, plan, *recorder) : evaluate(*tables, plan);
+  PlanReport r;
+  r.cluster = s.cluster;
+  r.engine = s.engine.version.empty() ? s.engine.id : s.engine.id + " " + s.engine.version;
+  r.plan = plan;
+  if (std::holds_alternative<Serve>(s.job))
+    r.plan.micro_batch = std::max(1, base.sequences_held);
+  r.memory = base.memory;
+  FullestRank fullest = tables->memory.fullest(r.plan);
+  r.fullest_stage = fullest.stage;
+  r.fits = base.fits;
+  r.meets_limits = limit_excess(s, base, &r.violated) == 0;
+
+  std::array<Spread, kMetrics> spread{};
+  for (ErrorGroup g : {ErrorGroup::matrix, ErrorGroup::stream, ErrorGroup::attention,
+                       ErrorGroup::link, ErrorGroup::host})
+    for (double sigmas : {kSigmas, -kSigmas}) {
+      auto moved = prepare(*s.model, s.job, s.cluster, s.engine, all.calibration.moved(g, sigmas),
+                           s.usable, domain);
+      if (!moved) return tl::unexpected(moved.error());
+      Evaluation e = evaluate(*moved, plan);
+      for (std::size_t m = 0; m < kMetrics; ++m) {
+        double v = base.values[m], w = e.values[m];
+        if (!(v > 0) || !(w > 0)) continue;
+        double shift = std::log(w / v);
+        (shift > 0 ? spread[m].up : spread[m].down) += shift * shift;
+      }
+    }
+  Basis time_basis = worse(tables->device.operators.basis, tables->device.engine.basis);
+  for (std::size_t m = 0; m < kMetrics; ++m) {
+    double v = base.values[m];
+    if (!std::isfinite(v) || is_memory(static_cast<Metric>(m))) continue;
+    r.metrics[m] = Estimate<double>{v, v * std::exp(-std::sqrt(spread[m].down)),
+                                    v * std::exp(std::sqrt(spread[m].up)), time_basis};
+  }
+  auto set = [&](Metric m, double v, double low, double high, Basis b) {
+    r.metrics[static_cast<std::size_t>(m)] = Estimate<double>{v, low, high, b};
+  };
+  Range total = MemoryModel::total_range(base.memory);
+  Range budget = tables->memory.budget_bytes(r.plan, base.memory);
+  set(Metric::memory_bytes, total.value, total.low, total.high, Basis::analytic);
+  set(Metric::usable_bytes, budget.value, budget.low, budget.high,
+      budget.low == budget.high ? Basis::exact : Basis::analytic);
+  set(Metric::headroom_bytes, budget.value - total.value, budget.low - total.high,
+      budget.high - total.low, Basis::analytic);
+  if (!s.training) {
+    Capacity c = tables->memory.capacity(r.plan);
+    // What is uncertain of the pool is what is uncertain of everything beside the caches.
+    double cache = base.memory[MemoryTerm::kv_cache];
+    double pool = std::max(1.0, budget.value - (total.value - cache));
+    double low = std::max(0.0, (budget.low - (total.high - cache)) / pool);
+    double high = std::max(1.0, (budget.high - (total.low - cache)) / pool);
+    low = std::min(low, 1.0);
+    set(Metric::kv_capacity_tokens, c.kv_tokens, c.kv_tokens * low, c.kv_tokens * high,
+        Basis::analytic);
+    set(Metric::max_sequences, c.max_sequences, std::floor(c.max_sequences * low),
+        std::floor(c.max_sequences * high), Basis::analytic);
+    double most = s.stack->max_context ? static_cast<double>(*s.stack->max_context) : 1e18;
+    set(Metric::max_context_tokens, c.max_context, std::min(most, std::floor(c.max_context * low)),
+        std::min(most, std::floor(c.max_context * high)), Basis::analytic);
+    if (std::holds_alternative<Serve>(s.job)) {
+      double capacity = capacity_requests_per_second(*tables, plan);
+      const auto& rate = r[Metric::requests_per_second];
+      double up = 1, down = 1;
+      if (const auto& step = r[Metric::decode_step_seconds]; step && step->value > 0)
+        up = step->high / step->value, down = step->low / step->value;
+      (void)rate;
+      set(Metric::capacity_requests_per_second, capacity, capacity / up, capacity / down,
+          time_basis);
+    }
+  }
+  return r;
+}
+
+MemoryTerm largest_term(const RankMemory& m) {
+  std::size_t at = 0;
+  for (std::size_t i = 1; i < kMemoryTerms; ++i)
+    if (m.bytes[i] > m.bytes[at]) at = i;
+  return static_cast<MemoryTerm>(at);
+}
+
+const char* memory_term_name(MemoryTerm t) {
+  static constexpr const char* kNames[] = {
+      "weights",     "kv_cache",  "activations", "logits",   "gradients",
+      "master_weights", "optimizer", "adapters",    "gathered", "context",
+      "collectives", "graphs",    "fragmentation"};
+  static_assert(sizeof kNames / sizeof *kNames == kMemoryTerms);
+  return kNames[static_cast<std::size_t>(t)];
+}
+
+}  // namespace trigon

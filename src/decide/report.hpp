@@ -1,0 +1,31 @@
+#pragma once
+// From an evaluation to what is shown: ranges, limits, capacity, money.
+
+#include "decide/setup.hpp"
+
+namespace trigon {
+
+// How far the job's limits are missed: 0 when all hold, else the sum of relative excesses. Adds
+// one message a violated limit, the worst first, when `out` is given.
+double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* out = nullptr);
+
+// Metrics with ranges. Ranges come from evaluating the same plan with each group of coefficients
+// moved by its error; groups combine in quadrature.
+Result<PlanReport> make_report(const Catalogues& all, const Setup& s, const PlanRequest& fixed,
+                               const Plan& plan, const std::string& as_of, Record* recorder);
+
+// Money and power of a plan, from prices on `as_of`; fills the USD and energy metrics.
+struct Money {
+  std::optional<Estimate<double>> usd_per_hour;  // of the cheaper way, or of the asked one
+  std::optional<Estimate<double>> usd_purchase;
+  Payment way = Payment::any;
+};
+Money money_of(const Catalogues& all, const Cluster& cluster, Payment payment,
+               const std::string& as_of);
+void fill_money(PlanReport& r, const Setup& s, const Money& money);
+
+// The part of memory that takes most.
+MemoryTerm largest_term(const RankMemory& m);
+const char* memory_term_name(MemoryTerm t);  // "weights", as in JSON
+
+}  // namespace trigon
