@@ -181,6 +181,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("flash_attention", &p.flash_attention);
   l.flag("concatenated_cache", &p.concatenated_cache);
   l.flag("compute_buffer", &p.compute_buffer);
+  l.number("pipeline_input_copies", &p.pipeline_input_copies);
   l.choice("autograd", kAutograd, &p.autograd);
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);
   l.whole("loss_chunks", &p.loss_chunks);

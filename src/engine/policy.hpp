@@ -91,6 +91,7 @@ struct EnginePolicy {
   bool flash_attention = true;          // scores are never materialised
   bool concatenated_cache = false;      // a layer's cache is copied when it grows (Hugging Face)
   bool compute_buffer = false;          // ggml: one buffer per device, sized for a micro-batch
+  double pipeline_input_copies = 1;     // ggml: of masks and embeddings, with several devices
 
   // Training.
   Autograd autograd = Autograd::eager;
@@ -100,7 +101,7 @@ struct EnginePolicy {
   double optimizer_step_bytes = 0;  // temporaries of the optimizer step, per local parameter
   double gathered_layers = 2;       // layers whole at once under ZeRO-3 / FSDP
   double fragmentation = 0;         // allocator: share of activations reserved but unused
-  std::int64_t default_zero = 0;             // ZeRO stage without further flags; FSDP is 3
+  std::int64_t default_zero = 0;    // ZeRO stage without further flags; FSDP is 3
   std::string default_recipe;       // name of a TrainRecipe: "mixed_16bit" ...
 
   std::vector<std::string> vendors;  // accelerators it runs on

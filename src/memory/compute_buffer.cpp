@@ -10,32 +10,42 @@ double d(std::int64_t v) { return static_cast<double>(v); }
 
 double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const ComputeBuffer& b) {
   const double h = d(hidden), n = b.micro_batch;
-  // The mask is a graph input and lives through all layers: 16 bit for flash attention, else 32.
-  const double mask = n * b.keys * (b.flash_attention ? 2 : 4);
-  double widest = 0;
+  double widest = 0;  // floats a token
   for (const SubLayer& part : layer.parts) {
-    double floats = 0;  // per token, beside the mask
+    double floats = 0;
     if (auto a = std::get_if<Attention>(&part)) {
-      double qkv = d(a->heads * a->head_dim) + d(a->kv_heads * (a->head_dim + a->value_dim));
-      floats = b.flash_attention ? qkv + d(a->heads * a->value_dim)
-                                 : d(a->heads) * b.keys + d(a->heads * a->head_dim) + h;
+      const double q = d(a->heads * a->head_dim);
+      const double kv = d(a->kv_heads * (a->head_dim + a->value_dim));
+      const double keys = a->window ? std::min(b.keys, d(*a->window) + b.micro_batch) : b.keys;
+      // Scores of all heads against all keys, beside the queries; softmax runs in place.
+      floats =
+          b.flash_attention ? q + kv + d(a->heads * a->value_dim) : d(a->heads) * keys + q + 2 * h;
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
-      double q = d(l->heads * (l->kv_lora_rank + l->rope_dim));
+      const double q = d(l->heads * (l->kv_lora_rank + l->rope_dim));
       floats = b.flash_attention ? 2 * q : d(l->heads) * b.keys + q;
     } else if (auto m = std::get_if<Mlp>(&part)) {
-      floats = d(m->width) * (m->gated ? 2 : 1);
+      floats = d(m->width) * (m->gated ? 2 : 1) + h;
     } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {
-      // The outputs of all active experts, then weighted.
-      floats = std::max(2 * d(x->active) * h, d(x->active) * (2 * d(x->width) + h));
+      // The outputs of all active experts, then weighted; or what is inside the experts.
+      floats = d(x->active) * std::max(2 * h, 2 * d(x->width) + h);
     }
-    // Layer input and the running residual.
-    widest = std::max(widest, floats + 2 * h);
+    widest = std::max(widest, floats);
   }
-  return mask + widest * n * 4;
+  return widest * n * 4;
 }
 
 double compute_buffer_head(std::int64_t hidden, std::int64_t vocabulary, const ComputeBuffer& b) {
   return b.micro_batch * (d(vocabulary) + d(hidden)) * 4;
+}
+
+double compute_buffer_bytes(double widest_layer, double head, std::int64_t hidden,
+                            const ComputeBuffer& b) {
+  const double embeddings = b.micro_batch * d(hidden) * 4;
+  // Masks are 16-bit for flash attention, else 32-bit.
+  const double mask = b.masks * b.micro_batch * b.keys * (b.flash_attention ? 2 : 4);
+  if (b.input_copies > 1)
+    return b.input_copies * (embeddings + mask) + std::max(widest_layer, head);
+  return embeddings + std::max(widest_layer + mask, head);
 }
 
 }  // namespace trigon

@@ -94,23 +94,31 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
     buffer.micro_batch = d(engine_.micro_batch_tokens);
     buffer.keys = whole_blocks(load.sequences * load.context, d(engine_.block_tokens));
     buffer.flash_attention = engine_.flash_attention;
+    buffer.input_copies = plan.pipeline > 1 ? engine_.pipeline_input_copies : 1;
     double largest = 0;
+    bool windowed = false, full = false;
     for (std::size_t k = 0; k < kinds_.size(); ++k)
-      if (layers.count(k) > 0)
+      if (layers.count(k) > 0) {
         largest = std::max(largest, compute_buffer_layer(*kinds_[k], stack_->hidden, buffer));
+        (caches_[k].reach && engine_.windows == WindowAllocator::capped ? windowed : full) = true;
+      }
+    buffer.masks = windowed && full ? 2 : 1;
     const double head = last ? compute_buffer_head(stack_->hidden, stack_->vocabulary, buffer) : 0;
-    m[MemoryTerm::activations] = largest;
-    m[MemoryTerm::logits] = std::max(0.0, head - largest);
+    const double whole = compute_buffer_bytes(largest, head, stack_->hidden, buffer);
+    const double without_head = compute_buffer_bytes(largest, 0, stack_->hidden, buffer);
+    m[MemoryTerm::activations] = without_head;
+    m[MemoryTerm::logits] = whole - without_head;
     recorder.step([&] {
       return DerivationStep{
           &memory_formula::compute_buffer,
-          std::max(largest, head),
+          whole,
           "B",
           "stage " + std::to_string(stage),
           {{"micro_batch", buffer.micro_batch, "tokens", engine_.fact_id("micro_batch_tokens")},
            {"keys", buffer.keys, "tokens"},
            {"layers", largest, "B"},
-           {"head", head, "B"}}};
+           {"head", head, "B"},
+           {"input copies", buffer.input_copies, ""}}};
     });
   } else {
     double peak = 0;
