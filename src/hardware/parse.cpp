@@ -233,66 +233,70 @@ Cluster make_cluster(const HardwareCatalog& catalog, const System& system, int n
   return c;
 }
 
-Result<Cluster> parse_hardware(std::string_view text, const HardwareCatalog& catalog,
-                               std::string_view where) {
-  auto parts = split(text, where);
-  if (!parts) return tl::unexpected(parts.error());
-  if (normalised_name(parts->name) == "here")
-    return fail(ErrorCode::unsupported, message(HardwareMessage::this_machine, text),
-                std::string(where));
-  // The whole text may itself be a name ("7900 XT"), so counts are taken only when it is not.
+namespace {
+
+// What a text names, its counts taken off: all candidates when the name is ambiguous.
+struct Named {
   std::vector<int> counts;
-  std::string_view name = parts->name;
-  const System* system = nullptr;
-  const Accelerator* accelerator = nullptr;
+  std::vector<const System*> systems;
+  std::vector<const Accelerator*> accelerators;
+  std::optional<Error> ambiguous;  // what to say when only one will do
+};
+
+Result<Named> resolve(std::string_view text, std::string_view name, const HardwareCatalog& catalog,
+                      std::string_view where) {
+  Named n;
+  // The whole text may itself be a name ("7900 XT"), so counts are taken only when it is not.
   while (true) {
     auto s = catalog.system_or_null(name, where);
-    if (!s) return tl::unexpected(s.error());
+    if (!s) {
+      n.ambiguous = s.error();
+      if (auto alias = catalog.accelerators.alias(name))
+        for (const System& y : catalog.systems())
+          if (std::find(alias->targets.begin(), alias->targets.end(), y.id) != alias->targets.end())
+            n.systems.push_back(&y);
+      return n;
+    }
     if (*s) {
-      system = *s;
-      break;
+      n.systems = {*s};
+      return n;
     }
-    auto a = catalog.accelerators.find(name, where);
-    if (a) {
-      accelerator = *a;
-      break;
+    auto all = catalog.accelerators.resolve_all(name, where);
+    if (all) {
+      n.accelerators = std::move(*all);
+      if (n.accelerators.size() > 1) n.ambiguous = catalog.accelerators.find(name, where).error();
+      return n;
     }
-    auto count = counts.size() < 2 ? take_count(name) : std::nullopt;
-    if (!count || a.error().code == ErrorCode::ambiguous_name) {
-      if (name.find('+') != name.npos && a.error().code == ErrorCode::unknown_name &&
-          a.error().what.id != message_id(HardwareMessage::outside_catalogue))
+    auto count = n.counts.size() < 2 ? take_count(name) : std::nullopt;
+    if (!count) {
+      if (name.find('+') != name.npos &&
+          all.error().what.id != message_id(HardwareMessage::outside_catalogue))
         return fail(ErrorCode::unsupported, message(HardwareMessage::mixed_hardware, text),
                     std::string(where));
-      return tl::unexpected(a.error());
+      return tl::unexpected(all.error());
     }
-    counts.push_back(count->first);
+    n.counts.push_back(count->first);
     name = count->second;
   }
-  Cluster c;
-  if (system) {
-    if (counts.size() > 1)
-      return fail(ErrorCode::bad_argument,
-                  message(HardwareMessage::system_has_count, system->id, system->count),
-                  std::string(where));
-    c = make_cluster(catalog, *system, counts.empty() ? 1 : counts[0]);
-  } else {
-    int nodes = counts.size() == 2 ? counts[0] : 1;
-    int per_node = counts.empty() ? 1 : counts.back();
-    c = make_cluster(catalog, *accelerator, per_node, nodes);
-  }
+}
+
+// Puts the links and card facts of the text on a cluster made of the catalogue's facts alone.
+Result<Cluster> finish(Cluster c, const Split& parts, const HardwareCatalog& catalog,
+                       std::string_view where) {
   bool network_given = false, intra_given = false;
   std::vector<Message> assumed = std::move(c.assumptions);
   c.assumptions.clear();
   std::string written = canonical(c);
-  for (std::string_view link : parts->links) {
+  for (std::string_view link : parts.links) {
     std::optional<Link> before = c.inter;
-    std::string intra = c.intra.id;
     c.inter.reset();
     if (auto r = apply_link(link, catalog, c, where); !r) return tl::unexpected(r.error());
-    if (c.inter)
+    if (c.inter) {
       network_given = true;
-    else
-      intra_given = true, c.inter = before;
+    } else {
+      intra_given = true;
+      c.inter = before;
+    }
     written += "@" + std::string(link);
   }
   for (Message& m : assumed) {
@@ -300,12 +304,61 @@ Result<Cluster> parse_hardware(std::string_view text, const HardwareCatalog& cat
                          m.id == message_id(HardwareMessage::assumed_default_network);
     if (about_network ? !network_given : !intra_given) c.assumptions.push_back(std::move(m));
   }
-  auto card = parse_card(parts->card, where);
+  auto card = parse_card(parts.card, where);
   if (!card) return tl::unexpected(card.error());
   c.card = *card;
   c.written = written;
   c.written = write_hardware(c);
   return c;
+}
+
+Result<std::vector<Cluster>> parse_clusters(std::string_view text, const HardwareCatalog& catalog,
+                                            std::string_view where, bool several) {
+  auto parts = split(text, where);
+  if (!parts) return tl::unexpected(parts.error());
+  if (normalised_name(parts->name) == "here")
+    return fail(ErrorCode::unsupported, message(HardwareMessage::this_machine, text),
+                std::string(where));
+  auto named = resolve(text, parts->name, catalog, where);
+  if (!named) return tl::unexpected(named.error());
+  if (named->ambiguous && !several) return tl::unexpected(*named->ambiguous);
+  const std::vector<int>& counts = named->counts;
+  std::vector<Cluster> out;
+  auto add = [&](Cluster c) -> Result<void> {
+    auto done = finish(std::move(c), *parts, catalog, where);
+    if (!done) return tl::unexpected(done.error());
+    out.push_back(std::move(*done));
+    return {};
+  };
+  for (const System* system : named->systems) {
+    if (counts.size() > 1)
+      return fail(ErrorCode::bad_argument,
+                  message(HardwareMessage::system_has_count, system->id, system->count),
+                  std::string(where));
+    auto r = add(make_cluster(catalog, *system, counts.empty() ? 1 : counts[0]));
+    if (!r) return tl::unexpected(r.error());
+  }
+  for (const Accelerator* accelerator : named->accelerators) {
+    int nodes = counts.size() == 2 ? counts[0] : 1;
+    auto r = add(make_cluster(catalog, *accelerator, counts.empty() ? 1 : counts.back(), nodes));
+    if (!r) return tl::unexpected(r.error());
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Cluster> parse_hardware(std::string_view text, const HardwareCatalog& catalog,
+                               std::string_view where) {
+  auto all = parse_clusters(text, catalog, where, false);
+  if (!all) return tl::unexpected(all.error());
+  return std::move(all->front());
+}
+
+Result<std::vector<Cluster>> parse_hardware_candidates(std::string_view text,
+                                                       const HardwareCatalog& catalog,
+                                                       std::string_view where) {
+  return parse_clusters(text, catalog, where, true);
 }
 
 std::string write_hardware(const Cluster& c) {

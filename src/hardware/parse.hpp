@@ -15,6 +15,11 @@ namespace trigon {
 Result<Cluster> parse_hardware(std::string_view text, const HardwareCatalog& catalog,
                                std::string_view where = {});
 
+// As parse_hardware, but an ambiguous name ("8xa100-80gb") gives a cluster of each candidate.
+Result<std::vector<Cluster>> parse_hardware_candidates(std::string_view text,
+                                                       const HardwareCatalog& catalog,
+                                                       std::string_view where = {});
+
 // `nodes` nodes of `per_node` of these, with the links that the catalogue's facts give. What had to
 // be assumed is listed in the cluster.
 Cluster make_cluster(const HardwareCatalog& catalog, const Accelerator& accelerator, int per_node,

@@ -121,6 +121,22 @@ TEST(ParseHardware, Refusals) {
   EXPECT_EQ(refused("@ib400"), ErrorCode::bad_argument);
 }
 
+TEST(ParseHardware, CandidatesOfAnAmbiguousName) {
+  auto two = parse_hardware_candidates("8xa100-80gb", hardware());
+  ASSERT_TRUE(two);
+  ASSERT_EQ(two->size(), 2u);
+  EXPECT_EQ((*two)[0].written, "8xa100-sxm-80gb");
+  EXPECT_EQ((*two)[1].written, "8xa100-pcie-80gb");
+  EXPECT_EQ((*two)[1].intra.topology, PeerTopology::none);
+  auto nodes = parse_hardware_candidates("2xdgx-a100", hardware());
+  ASSERT_TRUE(nodes);
+  EXPECT_EQ(nodes->size(), 2u);
+  EXPECT_EQ(nodes->front().nodes, 2);
+  EXPECT_EQ(refused("2xdgx-a100"), ErrorCode::ambiguous_name);
+  EXPECT_EQ(parse_hardware_candidates("8xh100-sxm", hardware())->size(), 1u);
+  EXPECT_FALSE(parse_hardware_candidates("warp-drive", hardware()));
+}
+
 TEST(ParseHardware, TheCanonicalFormReadsBack) {
   for (const char* text :
        {"h100-sxm", "8xh200", "4x8xh100-sxm@ib400", "dgx-h100", "3xdgx-b200", "2xrtx-3090@nvlink",
