@@ -7,6 +7,7 @@ A rule reads what the source said beside its number and writes columns:
   flops        how floating-point operations were counted
   measure      allocated, reserved, device (nvidia-smi)
   trust        empty (as good as any), low, exclude
+  inter_gbps   network between nodes, Gb/s of one accelerator in one direction
 """
 import fnmatch
 import re
@@ -16,7 +17,7 @@ TRAIN_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus gpus_per_node intra_link inter_link model params_b "
     "layers hidden heads kv_heads ffn vocab experts top_k precision framework method tp pp vpp dp "
     "cp ep zero_stage seq_len global_batch micro_batch recompute optimizer metric value"
-).split() + "flops grad_accum lora_rank quant offload tuned".split() + COMMON_TAIL
+).split() + "inter_gbps flops grad_accum lora_rank quant offload tuned".split() + COMMON_TAIL
 INFER_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus intra_link model params_b weight_format kv_format engine "
     "engine_version tp pp ep input_len output_len batch_or_concurrency request_rate metric stat "
@@ -30,7 +31,7 @@ MEMORY_COLUMNS = (
     "gpu_memory_utilization recompute component value unit"
 ).split() + (
     "kv_format pp vpp cp ep experts top_k moe_ffn gated tied global_batch sequence_parallel n_ubatch "
-    "fa mla lora_rank lora_targets adapter span measure offload distributed_optimizer"
+    "fa mla lora_rank lora_targets adapter prompt_len span measure offload distributed_optimizer"
 ).split() + COMMON_TAIL
 COMM_COLUMNS = (
     "source date gpu collective n_gpus nodes intra_link inter_link payload_bytes busbw_gbps "
@@ -147,8 +148,9 @@ def has(row, *parts):
 
 
 def train(r):
-    for c in ("flops", "grad_accum", "lora_rank", "quant", "offload", "tuned"):
+    for c in TRAIN_COLUMNS:
         r.setdefault(c, "")
+    r["inter_gbps"] = network(r)
     r["grad_accum"] = note(r, "grad_accum")
     if has(r, "bigscience-workshop"):
         seconds = note(r, "sec_per_it")
@@ -217,6 +219,25 @@ def train(r):
         r["trust"] = r["trust"] or "low"
     if r["precision"].startswith("fp32-or-tf32"):
         r["precision"] = "fp32" if r["gpu"].startswith(("V100", "Quadro")) else "tf32"
+
+
+def network(r):
+    """Of one accelerator, where the source says enough to know it."""
+    text, per_node = r["inter_link"], int(r["gpus_per_node"] or 8)
+    if text.startswith("Omni-Path 4x100Gb"):
+        return str(400 // per_node)
+    if text.startswith(("400Gb/s RDMA per GPU", "NDR400 IB")):
+        return "400"
+    m = re.match(r"(?:Storage&Compute: )?(\d+)x ConnectX-7 IB NDR 400Gb/s", text, re.I)
+    if m:
+        return str(int(m[1]) * 400 // per_node)
+    if text.startswith("RoCE 1600Gb/s/node"):
+        return str(1600 // per_node)
+    if text.startswith("Selene HDR IB"):
+        return "200"  # eight HDR ports of 200 Gb/s in a DGX A100
+    if text.startswith("A3 GPUDirect-TCPX"):
+        return "100"  # four 200 Gb/s network cards for eight GPUs
+    return ""
 
 
 def family_is(r, *names):
@@ -373,6 +394,12 @@ def memory(r):
     if r["unit"] == "GB" and has(r, "huggingface/peft", "modelscope/ms-swift", "pytorch/torchtune",
                                  "huggingface/accelerate", "meta-llama/llama-cookbook"):
         r["unit"] = "GiB"  # torch's counters over 2^30; torchtune prints both names for one figure
+    m = re.search(r"generate (\d+) tokens", text)
+    if m and m[1] == r["context_len"]:
+        r["prompt_len"] = "1"
+    if has(r, "huggingface/accelerate") and "+2048 generated" in text and r["context_len"]:
+        r["prompt_len"] = r["context_len"]
+        r["context_len"] = str(int(r["context_len"]) + 2048)
     if has(r, "LIT") or r["engine"] == "litgpt":
         r["measure"] = "allocated"
     if r["engine"] == "safetensors":

@@ -328,11 +328,13 @@ CoefficientSheet fit_family(const std::string& family, Bench& bench) {
     double pe = fit_block(bench, "attention_prefill", c,
                           {{&a.prefill_ceiling, 0.02, 1},
                            {&a.keys_half, 1, 20000},
-                           {&a.prefill_latency_seconds, 1e-7, 1e-4}}, 800);
-    double de = fit_block(
-        bench, "attention_decode", c,
-        {{&a.decode_ceiling, 0.05, 1}, {&a.half_bytes, 1, 5e7}, {&a.decode_latency_seconds, 1e-7, 5e-5}},
-        800);
+                           {&a.prefill_latency_seconds, 1e-7, 1e-4}},
+                          800);
+    double de = fit_block(bench, "attention_decode", c,
+                          {{&a.decode_ceiling, 0.05, 1},
+                           {&a.half_bytes, 1, 5e7},
+                           {&a.decode_latency_seconds, 1e-7, 5e-5}},
+                          800);
     sheet.blocks.push_back({"attention",
                             {{"prefill_ceiling", a.prefill_ceiling},
                              {"keys_half", a.keys_half},
@@ -344,11 +346,14 @@ CoefficientSheet fit_family(const std::string& family, Bench& bench) {
                             rows("attention_prefill") + rows("attention_decode")});
   }
   if (rows("grouped")) {
-    double error = fit_block(bench, "grouped", c, {{&c.grouped_factor, 0.1, 1.5}, {&c.grouped_latency_seconds, 1e-6, 2e-4}}, 600);
-    sheet.blocks.push_back(
-        {"grouped", {{"factor", c.grouped_factor},
+    double error =
+        fit_block(bench, "grouped", c,
+                  {{&c.grouped_factor, 0.1, 1.5}, {&c.grouped_latency_seconds, 1e-6, 2e-4}}, 600);
+    sheet.blocks.push_back({"grouped",
+                            {{"factor", c.grouped_factor},
                              {"latency_seconds", c.grouped_latency_seconds},
-                             {"error", error}}, rows("grouped")});
+                             {"error", error}},
+                            rows("grouped")});
   }
   return sheet;
 }

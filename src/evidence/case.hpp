@@ -68,7 +68,8 @@ using CaseOrRefusal = std::variant<Case, Refusal>;
 struct MachineColumns {
   const Accelerator* accelerator = nullptr;
   int cards = 1, per_node = 1;
-  std::string_view intra_link, inter_link;
+  std::string_view intra_link;
+  std::optional<double> inter_gbps;  // Gb/s of one accelerator, one direction
 };
 struct RowNames {
   // All cards that the name may mean; empty when it is unknown.

@@ -160,7 +160,7 @@ std::optional<Refusal> take_hardware(const Row& row, const RowNames& names, std:
   MachineColumns m;
   m.cards = static_cast<int>(cards);
   m.intra_link = row.text("intra_link");
-  m.inter_link = row.text("inter_link");
+  if (const auto gbps = row.number("inter_gbps"); gbps && *gbps > 0) m.inter_gbps = gbps;
   for (const Accelerator* a : candidates) {
     m.accelerator = a;
     // The cards that one fabric joins count as a node: 72 of an NVL72 rack, whatever the trays.

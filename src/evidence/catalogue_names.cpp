@@ -1,0 +1,110 @@
+#include "evidence/catalogue_names.hpp"
+
+#include <map>
+#include <string>
+
+#include "hardware/parse.hpp"
+#include "model/gguf_file_type.hpp"
+
+namespace trigon {
+
+namespace {
+
+using ModelPointer = std::shared_ptr<const Model>;
+
+// Models by the name that rows use; a null is remembered too.
+class Models {
+ public:
+  explicit Models(const ModelCatalog& catalog) : catalog_(&catalog) {}
+
+  ModelPointer find(std::string_view name) {
+    const auto known = by_name_.find(name);
+    if (known != by_name_.end()) return known->second;
+    ModelPointer model;
+    if (auto sheet = catalog_->find_sheet(name)) {
+      if (auto built = build_model(**sheet)) {
+        model = std::make_shared<const Model>(std::move(*built));
+        sheets_[model.get()] = *sheet;
+      }
+    }
+    return by_name_[std::string(name)] = model;
+  }
+
+  ModelPointer in_file_type(const ModelPointer& model, std::string_view type) {
+    const auto sheet = sheets_.find(model.get());
+    if (sheet == sheets_.end()) return nullptr;
+    ModelPointer& kept = by_type_[{model.get(), std::string(type)}];
+    if (kept) return kept;
+    auto spec = read_model_sheet(*sheet->second);
+    if (!spec || !apply_gguf_file_type(*spec, type)) return nullptr;
+    auto built = build_decoder(*spec, sheet->second->where);
+    if (!built) return nullptr;
+    return kept = std::make_shared<const Model>(std::move(*built));
+  }
+
+ private:
+  const ModelCatalog* catalog_;
+  std::map<std::string, ModelPointer, std::less<>> by_name_;
+  std::map<const Model*, const FactSheet*> sheets_;
+  std::map<std::pair<const Model*, std::string>, ModelPointer> by_type_;
+};
+
+bool names_link(std::string_view text, std::string_view lower, std::string_view upper) {
+  return text.substr(0, lower.size()) == lower || text.substr(0, upper.size()) == upper;
+}
+
+Result<Cluster> machine(const HardwareCatalog& hardware, const MachineColumns& m) {
+  const int nodes = m.cards / m.per_node;
+  std::string text =
+      std::to_string(nodes) + "x" + std::to_string(m.per_node) + "x" + m.accelerator->id;
+  // A stated link between the cards overrides what the catalogue takes where both exist.
+  if (m.per_node > 1 && names_link(m.intra_link, "PCIe", "PCIE")) text += "@pcie";
+  if (m.per_node > 1 && names_link(m.intra_link, "NVLink", "NVLINK") &&
+      m.accelerator->peer_link.topology == PeerTopology::bridge_pair)
+    text += "@nvlink";
+  auto cluster = parse_hardware(text, hardware);
+  if (!cluster) cluster = make_cluster(hardware, *m.accelerator, m.per_node, nodes);
+  if (m.inter_gbps && nodes > 1) {
+    Link network;
+    network.id = "ib" + std::to_string(static_cast<int>(*m.inter_gbps));
+    network.one_way = gigabits_per_second(*m.inter_gbps);
+    cluster->inter = network;
+  }
+  return cluster;
+}
+
+}  // namespace
+
+RowNames row_names(const Catalogues& all) {
+  RowNames n;
+  n.hardware = [&all](std::string_view name) {
+    auto found = all.hardware.accelerators.resolve_all(name);
+    if (found) return *found;
+    std::vector<const Accelerator*> none;
+    // A node type's name stands for its accelerator.
+    if (auto system = all.hardware.system_or_null(name); system && *system)
+      none.push_back((*system)->accelerator);
+    return none;
+  };
+  n.cluster = [&all](const MachineColumns& m) { return machine(all.hardware, m); };
+  auto models = std::make_shared<Models>(all.models);
+  n.model = [models](std::string_view name) { return models->find(name); };
+  n.model_in_file_type = [models](const ModelPointer& model, std::string_view type) {
+    return models->in_file_type(model, type);
+  };
+  n.engine = [&all](std::string_view name, std::string_view version,
+                    std::string_view date) -> std::optional<std::string> {
+    const auto policy = all.engines.find(name, version, date);
+    if (!policy) return std::nullopt;
+    return policy->id + (version.empty() ? "" : "@" + std::string(version));
+  };
+  return n;
+}
+
+Predictor catalogue_predictor(const Catalogues& all) {
+  return [&all](const Question& q, const Cluster& c, bool tuned) {
+    return tuned ? estimate_best(all, q, c) : estimate(all, q, c);
+  };
+}
+
+}  // namespace trigon

@@ -1,0 +1,14 @@
+#pragma once
+// The names in rows as the catalogues know them, and the predictor that asks `estimate`.
+
+#include "decide/catalogues.hpp"
+#include "evidence/validate.hpp"
+
+namespace trigon {
+
+// Both must not outlive the catalogues. The names remember the models they built and belong to one
+// thread; the predictor may be called from several.
+RowNames row_names(const Catalogues& all);
+Predictor catalogue_predictor(const Catalogues& all);
+
+}  // namespace trigon
