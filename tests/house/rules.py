@@ -63,6 +63,17 @@ def include_order(root):
                 yield f"{at}: room {room} includes {name}, but {target} comes after it"
 
 
+def own_header_first(root):
+    """x.cpp includes x.hpp before anything else, so that compiling it shows x.hpp stands alone."""
+    for path in files(root, "src"):
+        own = path.with_suffix(".hpp")
+        if path.suffix != ".cpp" or not own.exists():
+            continue
+        first = INCLUDE.search(path.read_text())
+        if not first or first.group(2) != own.relative_to(root / "src").as_posix():
+            yield f"{path.relative_to(root)}: include {own.relative_to(root / 'src')} first"
+
+
 def file_length(root):
     """Files are short enough to read in one sitting; long ones are reported, huge ones fail."""
     for path in files(root, "src", "app", "include", "tests", "bench", "fuzz", "tools"):
@@ -198,8 +209,8 @@ def formulas(root):
                       f"docs/{page}.md has no section on {page}.{formula}"
 
 
-RULES = {f.__name__: f for f in (include_order, file_length, names, headers, quiet_library,
-                                 language, messages, room_list, formulas)}
+RULES = {f.__name__: f for f in (include_order, own_header_first, file_length, names, headers,
+                                 quiet_library, language, messages, room_list, formulas)}
 
 
 def main(arguments):

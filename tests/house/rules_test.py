@@ -53,6 +53,11 @@ class Rules(unittest.TestCase):
                                 tree={"src/plan/x.cpp": '\n\n#include "cost/cost.hpp"\n'})
         self.assertIn("src/plan/x.cpp:3:", found[0])
 
+    def test_own_header_first(self):
+        late = '#include <vector>\n\n#include "plan/plan.hpp"\n'
+        self.breaks("own_header_first", "src/plan/plan.cpp", late, "plan/plan.hpp first")
+        self.assertEqual(self.complaints("own_header_first", tree={"src/plan/other.cpp": late}), [])
+
     def test_file_length(self):
         self.breaks("file_length", "src/plan/x.cpp", "\n" * 801, "801 lines")
         self.assertEqual(self.complaints("file_length", tree={"src/plan/x.cpp": "\n" * 401}), [])

@@ -1,4 +1,7 @@
-"""Compiles each header of src/ and include/ alone, as the first thing a file includes.
+"""Compiles headers of src/ and include/ alone.
+
+Only those without a .cpp of the same name: the others are the first include of that file (rule
+`own_header_first`), so the build itself compiles them alone.
 
 usage: self_contained.py ROOT COMPILER
 """
@@ -15,7 +18,9 @@ FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wsha
 
 
 def main(root, compiler):
-    headers = [p for p in rules.files(root, "src", "include") if p.suffix == ".hpp"]
+    headers = [p for p in rules.files(root, "src", "include")
+               if p.suffix == ".hpp" and not p.with_suffix(".cpp").exists()
+               and not p.name.endswith("_test.hpp")]
 
     def compiles(path):
         base = root / ("src" if path.is_relative_to(root / "src") else "include")
