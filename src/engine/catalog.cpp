@@ -186,6 +186,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);
   l.whole("loss_chunks", &p.loss_chunks);
   l.flag("gradients_persist", &p.gradients_persist);
+  l.flag("dropout_masks", &p.dropout_masks);
+  l.number("adapter_dropout_bytes", &p.adapter_dropout_bytes);
   l.number("optimizer_step_bytes", &p.optimizer_step_bytes);
   l.number("gathered_layers", &p.gathered_layers);
   l.number("fragmentation", &p.fragmentation);

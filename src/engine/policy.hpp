@@ -95,14 +95,16 @@ struct EnginePolicy {
 
   // Training.
   Autograd autograd = Autograd::eager;
-  double loss_bytes_per_logit = 0;  // live at the loss: logits, their copies and gradient
-  std::int64_t loss_chunks = 1;     // the loss is computed on this many slices
-  bool gradients_persist = false;   // gradient buffers live through forward (Megatron, DeepSpeed)
-  double optimizer_step_bytes = 0;  // temporaries of the optimizer step, per local parameter
-  double gathered_layers = 2;       // layers whole at once under ZeRO-3 / FSDP
-  double fragmentation = 0;         // allocator: share of activations reserved but unused
-  std::int64_t default_zero = 0;    // ZeRO stage without further flags; FSDP is 3
-  std::string default_recipe;       // name of a TrainRecipe: "mixed_16bit" ...
+  double loss_bytes_per_logit = 0;   // live at the loss: logits, their copies and gradient
+  std::int64_t loss_chunks = 1;      // the loss is computed on this many slices
+  bool gradients_persist = false;    // gradient buffers live through forward (Megatron, DeepSpeed)
+  bool dropout_masks = false;        // models without gates train with dropout: masks are kept
+  double adapter_dropout_bytes = 0;  // kept per input element of an adapter (dropped copy, mask)
+  double optimizer_step_bytes = 0;   // temporaries of the optimizer step, per local parameter
+  double gathered_layers = 2;        // layers whole at once under ZeRO-3 / FSDP
+  double fragmentation = 0;          // allocator: share of activations reserved but unused
+  std::int64_t default_zero = 0;     // ZeRO stage without further flags; FSDP is 3
+  std::string default_recipe;        // name of a TrainRecipe: "mixed_16bit" ...
 
   std::vector<std::string> vendors;  // accelerators it runs on
   std::vector<Message> assumptions;  // what `find` took for granted (a version, a date)

@@ -89,6 +89,9 @@ MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) con
   r.tensor = r.expert_tensor = tensor;
   r.frozen = tuning_;
   r.adapters_on_all = adapt_all_;
+  r.adapter_dropout_bytes = engine_.adapter_dropout_bytes;
+  for (const SubLayer& part : layer.parts)
+    if (auto mlp = std::get_if<Mlp>(&part)) r.dropout = engine_.dropout_masks && !mlp->gated;
   for (int sp = 0; sp < 2; ++sp) {
     r.sequence_parallel = sp == 1;
     auto i = static_cast<std::size_t>(sp);

@@ -72,6 +72,7 @@ ActivationBytes attention_saved(double x, const Core& c, double latent, const Ac
   double scattered = r.sequence_parallel ? x / r.tensor : x;
   if (input_needed(r, true)) b.per_token += scattered * r.element_bytes;
   b.per_token += latent * r.element_bytes;
+  if (r.frozen) b.per_token += r.adapter_dropout_bytes * (x + (r.adapters_on_all ? c.out : 0));
   b += core_saved(c, r);
   if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
   return b;
@@ -87,6 +88,7 @@ ActivationBytes mlp_saved(double x, double width, bool gated, const ActivationRu
   b.per_token += e * w * (gated ? 2 : 1);
   if (gated && r.autograd == Autograd::eager) b.per_token += e * w;
   if (input_needed(r, false)) b.per_token += e * w;
+  if (r.frozen && r.adapters_on_all) b.per_token += r.adapter_dropout_bytes * (x + w);
   if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
   return b;
 }

@@ -19,7 +19,8 @@ struct ActivationRules {
   bool sequence_parallel = false;
   // Weights that do not train need no input kept, unless an adapter on them does.
   bool frozen = false;
-  bool adapters_on_all = true;  // else on q and v only
+  bool adapters_on_all = true;       // else on q and v only
+  double adapter_dropout_bytes = 0;  // per input element of an adapter
 };
 
 // `per_token` + `per_token_and_key` x the length of the sequence.
