@@ -83,8 +83,7 @@ std::vector<Flag> make() {
       {"color", "colour", K::choice, "auto|always|never", M::doc_color, "auto", 1, 0, kAll, output,
        false},
       {"lang", "", K::choice, "en|zh", M::doc_lang, "", 1, 0, kAll, output, false},
-      {"threads", "", K::whole, "N", M::doc_threads, "0", 0, 4096, kJobs | verb_validate, output,
-       false},
+      {"threads", "", K::whole, "N", M::doc_threads, "0", 0, 4096, verb_validate, output, false},
       {"help", "h", K::on_off, "", M::doc_help, "", 1, 0, kAll, output, true},
 
       {"data", "", K::text, "FOLDER", M::doc_data, "", 1, 0, kAnswers, data, false},
@@ -93,6 +92,7 @@ std::vector<Flag> make() {
       {"where", "", K::text, "CONDITIONS", M::doc_where, "", 1, 0, verb_catalog, data, true},
       {"group-by", "", K::list, "COLUMNS", M::doc_group_by, "", 1, 0, verb_validate, data, true},
       {"per-row", "", K::text, "FILE", M::doc_per_row, "", 1, 0, verb_validate, data, true},
+      {"check", "", K::on_off, "", M::doc_check, "", 1, 0, verb_validate, data, true},
       {"show", "", K::on_off, "", M::doc_show, "", 1, 0, verb_config, output, true},
       {"man", "", K::on_off, "", M::doc_man, "", 1, 0, verb_help, output, true},
       {"completion", "", K::choice, "bash|zsh|fish", M::doc_completion, "", 1, 0, verb_help, output,

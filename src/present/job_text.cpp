@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "hardware/parse.hpp"
 #include "present/numbers.hpp"
 
 namespace trigon {
@@ -114,9 +115,7 @@ std::string job_in_words(const Job& job, const std::string& model, Language l) {
 
 std::string hardware_in_words(const Cluster& c) {
   if (!c.written.empty()) return printable(c.written);
-  std::string out = c.nodes > 1 ? std::to_string(c.nodes) + "x" : std::string();
-  if (c.nodes > 1 || c.per_node > 1) out += std::to_string(c.per_node) + "x";
-  return out + (c.accelerator ? c.accelerator->id : std::string("?"));
+  return c.accelerator ? write_hardware(c) : std::string("?");
 }
 
 std::string plan_in_words(const PlanReport& r) {

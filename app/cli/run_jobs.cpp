@@ -1,0 +1,102 @@
+// fit, estimate, recommend, compare.
+
+#include "present/app_messages.hpp"
+#include "present/reports.hpp"
+#include "session.hpp"
+
+namespace trigon {
+namespace {
+
+tl::unexpected<Error> lacks(const Call& call, AppMessage what) {
+  const VerbInfo& v = *call.line.verb;
+  return fail(ErrorCode::bad_argument, message(what, v.name), "",
+              message(AppMessage::try_command, v.examples.front()));
+}
+
+// Only `recommend` may choose a format by itself.
+Result<void> refuse_any_format(const Call& call) {
+  const Setting* quant = call.settings.find("quant");
+  if (!quant || quant->text != "any") return {};
+  return fail(ErrorCode::bad_argument, message(AppMessage::any_only_recommends), quant->origin,
+              message(BaseMessage::write_one_of, "--quant fp8, int4, q4_k_m ..."));
+}
+
+template <class Answer, class Text, class Json>
+Output written(const Answer& answer, const Call& call, const Session& s, Text text, Json json) {
+  return {call.json ? write_json(json(answer, s.asked)) : text(answer, s.asked, call.style),
+          is_yes(answer) ? exit_done : exit_no};
+}
+
+}  // namespace
+
+Result<Output> run_fit(Call& call) {
+  if (auto good = expect_arguments(call, 1); !good) return tl::unexpected(good.error());
+  if (auto good = refuse_any_format(call); !good) return tl::unexpected(good.error());
+  const Setting* on = call.settings.find("on");
+  std::string model = call.line.arguments.empty() ? std::string() : call.line.arguments[0];
+  if (model.empty() && !on) return lacks(call, AppMessage::missing_model);
+  auto s = open_session(call, model);
+  if (!s) return tl::unexpected(s.error());
+  if (!on) {
+    auto answer = fit_everywhere(*s->all, s->question);
+    if (!answer) return tl::unexpected(answer.error());
+    return written(*answer, call, *s, fit_text, fit_json);
+  }
+  auto cluster = hardware_of(*s, on->text, on->origin);
+  if (!cluster) return tl::unexpected(cluster.error());
+  s->asked.hardware = {on->text};
+  if (model.empty()) {
+    auto rows = models_that_fit(*s->all, s->question, *cluster);
+    if (!rows) return tl::unexpected(rows.error());
+    return written(*rows, call, *s, model_fit_text, model_fit_json);
+  }
+  auto answer = fit(*s->all, s->question, *cluster);
+  if (!answer) return tl::unexpected(answer.error());
+  return written(*answer, call, *s, fit_text, fit_json);
+}
+
+Result<Output> run_estimate(Call& call) {
+  if (auto good = expect_arguments(call, 1); !good) return tl::unexpected(good.error());
+  if (auto good = refuse_any_format(call); !good) return tl::unexpected(good.error());
+  const Setting* on = call.settings.find("on");
+  if (call.line.arguments.empty()) return lacks(call, AppMessage::missing_model);
+  if (!on) return lacks(call, AppMessage::missing_hardware);
+  auto s = open_session(call, call.line.arguments[0]);
+  if (!s) return tl::unexpected(s.error());
+  auto cluster = hardware_of(*s, on->text, on->origin);
+  if (!cluster) return tl::unexpected(cluster.error());
+  s->asked.hardware = {on->text};
+  auto answer = estimate(*s->all, s->question, *cluster);
+  if (!answer) return tl::unexpected(answer.error());
+  return written(*answer, call, *s, estimate_text, estimate_json);
+}
+
+Result<Output> run_recommend(Call& call) {
+  if (auto good = expect_arguments(call, 1); !good) return tl::unexpected(good.error());
+  if (call.line.arguments.empty()) return lacks(call, AppMessage::missing_model);
+  auto s = open_session(call, call.line.arguments[0]);
+  if (!s) return tl::unexpected(s.error());
+  auto answer = recommend(*s->all, s->question, s->asking.objective);
+  if (!answer) return tl::unexpected(answer.error());
+  return written(*answer, call, *s, recommend_text, recommend_json);
+}
+
+Result<Output> run_compare(Call& call) {
+  if (auto good = refuse_any_format(call); !good) return tl::unexpected(good.error());
+  const std::vector<std::string>& words = call.line.arguments;
+  if (words.size() < 3) return lacks(call, AppMessage::compare_needs_two);
+  auto s = open_session(call, words.back());
+  if (!s) return tl::unexpected(s.error());
+  std::vector<Cluster> clusters;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    auto cluster = hardware_of(*s, words[i], words[i]);
+    if (!cluster) return tl::unexpected(cluster.error());
+    clusters.push_back(*cluster);
+    s->asked.hardware.push_back(words[i]);
+  }
+  auto answer = compare(*s->all, s->question, clusters, s->asking.objective);
+  if (!answer) return tl::unexpected(answer.error());
+  return written(*answer, call, *s, compare_text, compare_json);
+}
+
+}  // namespace trigon
