@@ -69,6 +69,10 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   for (double* v : {&s.usable.low, &s.usable.value, &s.usable.high}) *v = std::max(0.0, *v - used);
   s.engine = engine->on_card(Bytes::base(s.usable.value));
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
+  if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
+  if (q.plan.latent_cache) s.engine.mla_absorbed = *q.plan.latent_cache;
+  if (q.plan.chunk_tokens && s.engine.micro_batch_tokens > 0)
+    s.engine.micro_batch_tokens = *q.plan.chunk_tokens;
   if (q.engine.empty())
     s.assumptions.push_back({"--engine", message(DecideMessage::assumed_engine, s.engine.id)});
   for (const Message& m : s.engine.assumptions) s.assumptions.push_back({"--engine", m});

@@ -16,6 +16,10 @@ struct PlanRequest {
   std::optional<TrainRecipe> recipe;
   std::optional<Format> weights, kv, activations;
   std::optional<double> memory_fraction;
+  // Switches of the engine, where its flags or a measured row state them.
+  std::optional<bool> flash_attention;
+  std::optional<bool> latent_cache;          // MLA: the latent is cached, not the heads
+  std::optional<std::int64_t> chunk_tokens;  // tokens of one forward: llama.cpp's n_ubatch
 };
 
 }  // namespace trigon
