@@ -8,12 +8,14 @@ namespace trigon {
 namespace {
 
 const Json kEmptyObject{{JsonObject{}}};
-constexpr double kExactDoubles = 9007199254740992.0;  // 2^53
+// No dimension of a model comes near; products of two fit 64 bits.
+constexpr std::int64_t kLargest = std::int64_t{1} << 31;
 
 std::optional<std::int64_t> integer_of(const Json& v) {
-  if (auto i = v.integer()) return *i;
+  if (auto i = v.integer(); i && *i >= -kLargest && *i <= kLargest) return *i;
   if (auto d = v.real())
-    if (std::floor(*d) == *d && std::fabs(*d) < kExactDoubles) return static_cast<std::int64_t>(*d);
+    if (std::floor(*d) == *d && std::fabs(*d) <= static_cast<double>(kLargest))
+      return static_cast<std::int64_t>(*d);
   return std::nullopt;
 }
 
@@ -51,7 +53,7 @@ std::optional<std::int64_t> ConfigReader::integer(FieldNames names) {
   const Json* v = find(names, name);
   if (!v) return std::nullopt;
   auto i = integer_of(*v);
-  if (!i) wrong(name, "a whole number");
+  if (!i) wrong(name, "a whole number up to 2^31");
   return i;
 }
 
@@ -93,7 +95,7 @@ std::optional<std::vector<std::int64_t>> ConfigReader::integers(FieldNames names
   if (!a) {
     auto i = integer_of(*v);
     if (!i) {
-      wrong(name, "a whole number or a list of them");
+      wrong(name, "a whole number up to 2^31 or a list of them");
       return std::nullopt;
     }
     return std::vector<std::int64_t>(static_cast<std::size_t>(length), *i);
@@ -109,7 +111,7 @@ std::optional<std::vector<std::int64_t>> ConfigReader::integers(FieldNames names
   for (const Json& e : *a) {
     auto i = e.is_null() ? std::optional<std::int64_t>(0) : integer_of(e);
     if (!i) {
-      wrong(name, "a whole number or a list of them");
+      wrong(name, "a whole number up to 2^31 or a list of them");
       return std::nullopt;
     }
     out.push_back(*i);

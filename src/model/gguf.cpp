@@ -14,6 +14,9 @@ namespace {
 constexpr std::int64_t kKeptNumbers = 16384;
 constexpr std::int64_t kLongestKey = 65535, kLongestText = 16 << 20, kLongestName = 4096;
 constexpr std::int64_t kMaxDimensions = 8;
+// A sparse file of zeros can claim any number of empty entries; real files have thousands of
+// tensors and at most a few hundred thousand tokens.
+constexpr std::int64_t kMaxEntries = 1 << 20, kMaxTexts = 1 << 24;
 
 // Value types of the metadata, by number.
 enum ValueType : std::uint32_t {
@@ -59,11 +62,13 @@ class Cursor {
     return v;
   }
   // Lengths and counts: 32 bit in version 1.
-  std::int64_t count(std::int64_t version, const char* what, std::int64_t each) {
+  // At most `limit`, and no more than the rest of the file holds of `each` bytes.
+  std::int64_t count(std::int64_t version, const char* what, std::int64_t each,
+                     std::int64_t limit = INT64_MAX) {
     const std::int64_t start = at_;
     std::uint64_t v = number(version == 1 ? 4 : 8, what);
     if (!ok()) return 0;
-    const std::int64_t most = each > 0 ? left() / each : left();
+    const std::int64_t most = std::min(limit, each > 0 ? left() / each : left());
     if (v > static_cast<std::uint64_t>(most)) {
       refuse({ErrorCode::malformed,
               message(ModelMessage::count_too_large,
@@ -170,8 +175,8 @@ class Reader {
 
   Result<void> read() {
     if (auto r = start(); !r) return r;
-    std::int64_t tensors = c_.count(out_.version, "tensors", 12);
-    std::int64_t entries = c_.count(out_.version, "metadata entries", 9);
+    std::int64_t tensors = c_.count(out_.version, "tensors", 12, kMaxEntries);
+    std::int64_t entries = c_.count(out_.version, "metadata entries", 9, kMaxEntries);
     for (std::int64_t i = 0; i < entries && c_.ok(); ++i) read_entry();
     for (std::int64_t i = 0; i < tensors && c_.ok(); ++i) read_tensor();
     if (!c_.ok()) return tl::unexpected(*c_.error());
@@ -247,7 +252,8 @@ class Reader {
       return list;
     }
     const std::int64_t each = width > 0 ? width : type == kText ? (out_.version == 1 ? 4 : 8) : 12;
-    list.length = c_.count(out_.version, "list elements", each);
+    list.length =
+        c_.count(out_.version, "list elements", each, type == kList ? kMaxEntries : kMaxTexts);
     if (!c_.ok()) return list;
     if (width > 0 && list.length > kKeptNumbers) {
       c_.skip(list.length * width, "a list");
