@@ -82,6 +82,18 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
       blocks_tokens = std::min(blocks_tokens, std::floor(pool / one * whole / block) * block);
   }
   c.pool_bytes = std::max(pool_low, 0.0);
+  // Sums of bytes round: the last sequence is settled by the question itself.
+  auto fits_with = [&](double n) {
+    Load l = load;
+    l.sequences = n;
+    return fits_at(plan, l);
+  };
+  if (sequences < kMost) {
+    if (sequences > 0 && !fits_with(sequences))
+      sequences -= 1;
+    else if (fits_with(sequences + 1))
+      sequences += 1;
+  }
   c.max_sequences = sequences;
   c.kv_tokens = blocks_tokens;
   c.max_context = largest(context_limit, [&](double tokens) {

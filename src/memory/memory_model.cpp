@@ -250,28 +250,19 @@ template void MemoryModel::add_runtime(const Plan&, RankMemory&, NoRecord&) cons
 template void MemoryModel::add_runtime(const Plan&, RankMemory&, Record&) const;
 
 FullestRank MemoryModel::fullest(const Plan& plan) const {
-  if (serving_) return fullest_at(plan, asked(plan));
-  NoRecord quiet;
-  FullestRank best;
-  double most = -1;
-  for (int s = 0; s < plan.pipeline; ++s) {
-    RankMemory m = training_memory(plan, s, quiet);
-    if (m.total() > most) {
-      most = m.total();
-      best = {m, s};
-    }
-  }
-  return best;
+  return fullest_at(plan, serving_ ? asked(plan) : Load{});
 }
 
 FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
   NoRecord quiet;
   FullestRank best;
-  double most = -1;
+  double least = 0;
   for (int s = 0; s < plan.pipeline; ++s) {
-    RankMemory m = serving_memory(plan, s, load, quiet);
-    if (m.total() > most) {
-      most = m.total();
+    RankMemory m =
+        serving_ ? serving_memory(plan, s, load, quiet) : training_memory(plan, s, quiet);
+    const double room = budget_bytes(plan, m).value - m.total();
+    if (s == 0 || room < least) {
+      least = room;
       best = {m, s};
     }
   }
@@ -316,8 +307,7 @@ Range MemoryModel::budget_bytes(const Plan& plan) const {
 }
 
 bool MemoryModel::fits(const Plan& plan) const {
-  RankMemory m = fullest(plan).memory;
-  return m.total() <= budget_bytes(plan, m).value;
+  return fits_at(plan, serving_ ? asked(plan) : Load{});
 }
 
 // Relative errors of single terms before any calibration. Weights and caches are counted byte by

@@ -19,6 +19,8 @@
 
 namespace trigon {
 
+// The rank with the least room left: where budgets follow from a rank's own terms (see
+// `budget_bytes`) it need not be the one that holds most.
 struct FullestRank {
   RankMemory memory;
   int stage = 0;

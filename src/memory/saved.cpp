@@ -25,6 +25,12 @@ bool input_needed(const ActivationRules& r, bool attention_qv) {
   return !r.frozen || r.adapters_on_all || attention_qv;
 }
 
+// Compilers keep the input of a norm or of an element-wise product and recompute its result in
+// the backward pass (torch's min-cut partitioner), so a linear after one keeps nothing itself.
+bool kept_before_linear(const ActivationRules& r, bool attention_qv) {
+  return r.autograd != Autograd::compiled && input_needed(r, attention_qv);
+}
+
 struct Core {
   double q = 0, k = 0, v = 0, out = 0, heads = 0;  // elements per token on the rank
 };
@@ -70,7 +76,7 @@ ActivationBytes attention_saved(double x, const Core& c, double latent, const Ac
                                 double hidden) {
   ActivationBytes b;
   double scattered = r.sequence_parallel ? x / r.tensor : x;
-  if (input_needed(r, true)) b.per_token += scattered * r.element_bytes;
+  if (kept_before_linear(r, true)) b.per_token += scattered * r.element_bytes;
   b.per_token += latent * r.element_bytes;
   if (r.frozen) b.per_token += r.adapter_dropout_bytes * (x + (r.adapters_on_all ? c.out : 0));
   b += core_saved(c, r);
@@ -82,12 +88,12 @@ ActivationBytes mlp_saved(double x, double width, bool gated, const ActivationRu
                           double hidden) {
   const double e = r.element_bytes;
   ActivationBytes b;
-  if (input_needed(r, false)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
+  if (kept_before_linear(r, false)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
   double w = width / r.tensor;
   // Inputs of the activation and of the product; then the input of the down projection.
   b.per_token += e * w * (gated ? 2 : 1);
   if (gated && r.autograd == Autograd::eager) b.per_token += e * w;
-  if (input_needed(r, false)) b.per_token += e * w;
+  if (kept_before_linear(r, false)) b.per_token += e * w;
   if (r.frozen && r.adapters_on_all) b.per_token += r.adapter_dropout_bytes * (x + w);
   if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
   return b;
@@ -104,7 +110,7 @@ ActivationBytes experts_saved(const MixtureOfExperts& m, std::int64_t hidden,
   if (input_needed(r, false)) b.per_token += e * h * k;  // the permuted copies
   b.per_token += e * w * (m.gated ? 2 : 1);
   if (m.gated && r.autograd == Autograd::eager) b.per_token += e * w;
-  if (input_needed(r, false)) b.per_token += e * w;
+  if (kept_before_linear(r, false)) b.per_token += e * w;
   b.per_token += e * h * k;  // expert outputs, weighted afterwards
   if (m.shared) b += mlp_saved(0, d(m.shared->width), m.shared->gated, r, h);
   return b;
