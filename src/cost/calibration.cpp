@@ -1,5 +1,6 @@
 #include "cost/calibration.hpp"
 
+#include <cmath>
 #include <initializer_list>
 
 namespace trigon {
@@ -24,6 +25,44 @@ double or_zero(const FactSheet* s, const std::string& key) { return at(s, key).v
 
 const char* math_class_name(MathClass c) { return kClassNames[static_cast<std::size_t>(c)]; }
 
+std::string engine_key(std::string_view engine, std::string_view scope, std::string_view cls) {
+  std::string key(engine);
+  key += '/';
+  key += scope;
+  key += '/';
+  key += cls;
+  return key;
+}
+
+EngineTable read_engine_table(const FactSheet& sheet) {
+  EngineTable table;
+  for (const FactGroup& g : sheet.groups) {
+    auto text = [&](const char* key) {
+      const Fact* f = find_fact(g.facts, key);
+      auto v = f ? std::get_if<std::string>(&f->value) : nullptr;
+      return v ? *v : std::string();
+    };
+    auto number = [&](const char* key, double otherwise) {
+      const Fact* f = find_fact(g.facts, key);
+      auto v = f ? std::get_if<double>(&f->value) : nullptr;
+      return v ? *v : otherwise;
+    };
+    EngineCoefficients c;
+    c.compute_factor = number("compute_factor", 1);
+    c.stream_factor = number("stream_factor", 1);
+    c.step_overhead_seconds = number("step_overhead_seconds", 0);
+    c.request_overhead_seconds = number("request_overhead_seconds", 0);
+    c.layer_overhead_seconds = number("layer_overhead_seconds", 0);
+    c.overlap = number("overlap", 1);
+    c.error = number("error", 0);
+    c.end_to_end = number("rows", 0) > 0;
+    std::string key = engine_key(text("engine"), text("scope"), text("class"));
+    c.sheet = sheet.kind + "/" + sheet.id + "#" + key;
+    table[key] = std::move(c);
+  }
+  return table;
+}
+
 Result<Calibration> Calibration::load(const FactStore& store) {
   Calibration c;
   for (const FactSheet* s : store.of_kind("calibration")) {
@@ -34,8 +73,16 @@ Result<Calibration> Calibration::load(const FactStore& store) {
     };
     put("operators/", c.operators_);
     put("link/", c.links_);
-    put("engine/", c.engines_);
   }
+  const FactSheet* engines = store.find("calibration", "engines");
+  c.engines_ =
+      std::make_shared<EngineTable>(engines ? read_engine_table(*engines) : EngineTable());
+  return c;
+}
+
+Calibration Calibration::with_engines(std::shared_ptr<const EngineTable> table) const {
+  Calibration c = *this;
+  c.engines_ = std::move(table);
   return c;
 }
 
@@ -136,50 +183,29 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
 }
 
 Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Accelerator& a,
-                                               bool training,
-                                               std::string_view weight_class) const {
-  std::string e(engine);
-  auto sheet = [&](const std::string& id) {
-    auto it = engines_.find(id);
-    return it == engines_.end() ? nullptr : it->second;
-  };
-  const FactSheet* own_family = sheet(e + "/" + a.family);
-  const FactSheet* own_vendor = sheet(e + "/" + a.vendor);
-  const FactSheet* own = sheet(e);
-  const FactSheet* any = sheet(training ? "any-train" : "any-serve");
-  // Within one sheet the block of the weight class wins over the block "all".
-  auto find = [&](const char* name) -> std::pair<const FactSheet*, std::string> {
-    for (const FactSheet* s : {own_family, own_vendor, own, any}) {
-      if (!s) continue;
-      for (const std::string& block : {std::string(weight_class), std::string("all")}) {
-        std::string key = block + "." + name;
-        if (s->number(key)) return {s, key};
-      }
+                                               bool training, std::string_view weight_class) const {
+  const std::string_view any = training ? "any-train" : "any-serve";
+  std::pair<std::string_view, std::string_view> scopes[] = {
+      {engine, a.family}, {engine, a.vendor}, {engine, ""}, {any, a.family}, {any, a.vendor},
+      {any, ""}};
+  for (const auto& [name, scope] : scopes)
+    for (std::string_view cls : {weight_class, std::string_view("all")}) {
+      auto it = engines_->find(engine_key(name, scope, cls));
+      if (it == engines_->end()) continue;
+      EngineCoefficients c = it->second;
+      double sigma = shift_[static_cast<std::size_t>(ErrorGroup::host)];
+      double slower = std::exp(-sigma * c.error);
+      c.compute_factor /= slower;
+      c.stream_factor /= slower;
+      c.step_overhead_seconds *= slower;
+      c.request_overhead_seconds *= slower;
+      c.layer_overhead_seconds *= slower;
+      c.basis = scope == a.family && c.end_to_end && name != any ? Basis::calibrated
+                                                                 : Basis::analytic;
+      return c;
     }
-    return {nullptr, {}};
-  };
-  auto get = [&](const char* name, double otherwise) {
-    auto [s, key] = find(name);
-    return s ? *s->number(key) : otherwise;
-  };
-  EngineCoefficients c;
-  auto first = find("compute_factor");
-  if (!first.first)
-    return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, engine),
-                "calibration/engine/" + e);
-  c.error = get("error", 0);
-  double sigma = shift_[static_cast<std::size_t>(ErrorGroup::host)];
-  double faster = sigma >= 0 ? 1 + sigma * c.error : 1 / (1 - sigma * c.error);
-  c.compute_factor = get("compute_factor", 1) * faster;
-  c.stream_factor = get("stream_factor", 1) * faster;
-  c.step_overhead_seconds = get("step_overhead_seconds", 0) / faster;
-  c.request_overhead_seconds = get("request_overhead_seconds", 0) / faster;
-  c.layer_overhead_seconds = get("layer_overhead_seconds", 0) / faster;
-  c.overlap = get("overlap", 0);
-  c.sheet = first.first->id;
-  c.basis = first.first == own_family || first.first == own_vendor ? Basis::calibrated
-                                                                   : Basis::analytic;
-  return c;
+  return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, engine),
+              "calibration/engines");
 }
 
 Calibration Calibration::moved(ErrorGroup group, double sigmas) const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,16 +84,24 @@ struct LinkCoefficients {
 // What an engine adds to the operators: its kernels against those the operator tables timed, and
 // its host.
 struct EngineCoefficients {
-  double compute_factor = 1;    // multiplies matrix ceilings
-  double stream_factor = 1;     // multiplies bandwidth ceilings
-  double step_overhead_seconds = 0;   // scheduler, sampling, input preparation of one step
+  double compute_factor = 1;            // multiplies matrix ceilings
+  double stream_factor = 1;             // multiplies bandwidth ceilings
+  double step_overhead_seconds = 0;     // scheduler, sampling, input preparation of one step
   double request_overhead_seconds = 0;  // once a request: API, tokenizing
-  double layer_overhead_seconds = 0;  // eager launches that the device waits for, per layer
-  double overlap = 0;                 // training: share of gradient reduction hidden
-  double error = 0;                   // relative, of end-to-end times
+  double layer_overhead_seconds = 0;    // launches that the device waits for: least time a layer
+  double overlap = 1;                   // training: share of communication that compute hides
+  double error = 0;                     // of end-to-end times: log, one standard deviation
+  // The error is of end-to-end times, so it stands for those of all operators too.
+  bool end_to_end = false;
   Basis basis = Basis::analytic;
-  std::string sheet;
+  std::string sheet;  // "engines#vllm/hopper/half"
 };
+
+// Engine coefficients by "engine/scope/class": scope is a device family, a vendor or empty, class
+// a weight class or "all". The engines "any-serve" and "any-train" stand in for the unknown.
+using EngineTable = std::map<std::string, EngineCoefficients, std::less<>>;
+std::string engine_key(std::string_view engine, std::string_view scope, std::string_view cls);
+EngineTable read_engine_table(const FactSheet& sheet);
 
 class Calibration {
  public:
@@ -100,17 +109,21 @@ class Calibration {
 
   // Falls back family -> vendor -> any. Errors when even "any" is absent.
   Result<OperatorCoefficients> operators(const Accelerator& a) const;
-  // `link_id` -> link type -> "any" of its reach (inside a node, between nodes).
+  // A link by its id, else any of its reach (inside a node, between nodes).
   Result<LinkCoefficients> link(std::string_view id, bool between_nodes) const;
-  // engine x family -> engine x vendor -> engine -> kind of engine ("serve", "train").
+  // engine x family -> engine x vendor -> engine -> kind of engine, each by weight class first.
   Result<EngineCoefficients> engine(std::string_view engine, const Accelerator& a, bool training,
                                     std::string_view weight_class) const;
 
   // The same coefficients with one group moved by `sigmas` of its error; for ranges.
   Calibration moved(ErrorGroup group, double sigmas) const;
+  // With other engine coefficients: those fitted without one fold, or a trial of a fit.
+  Calibration with_engines(std::shared_ptr<const EngineTable> table) const;
+  const EngineTable& engines() const { return *engines_; }
 
  private:
-  std::map<std::string, const FactSheet*, std::less<>> operators_, links_, engines_;
+  std::map<std::string, const FactSheet*, std::less<>> operators_, links_;
+  std::shared_ptr<const EngineTable> engines_;
   std::array<double, kErrorGroups> shift_{};
 };
 

@@ -34,7 +34,7 @@ double wish(const Setup& s, const Evaluation& e) {
 
 }  // namespace
 
-Result<BestPlan> best_plan(const Catalogues& all, const Setup& s, const PlanRequest& fixed) {
+Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed) {
   BestPlan out;
   int cards = s.cluster.count();
   std::vector<Plan> plans;
@@ -72,7 +72,7 @@ Result<BestPlan> best_plan(const Catalogues& all, const Setup& s, const PlanRequ
     }
   }
   if (legal.empty()) return out;
-  auto tables = prepare_for(all, s, domain);
+  auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());
   using Key = std::tuple<double, double, int>;
   std::optional<Key> best;

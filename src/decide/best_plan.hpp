@@ -20,6 +20,6 @@ struct BestPlan {
 // Orders plans: limits first, then what the job wants (capacity when serving, throughput for a
 // batch, time when training), then fewer ranks to a model, then the plan's own order, so that the
 // answer does not depend on how the space was walked.
-Result<BestPlan> best_plan(const Catalogues& all, const Setup& s, const PlanRequest& fixed);
+Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed);
 
 }  // namespace trigon

@@ -24,17 +24,17 @@ Result<CompareAnswer> compare(const Catalogues& all, const Question& q,
   for (const Cluster& cluster : clusters) {
     auto s = set_up(all, q, cluster);
     if (!s) return tl::unexpected(s.error());
-    auto best = best_plan(all, *s, q.plan);
+    auto best = best_plan(*s, q.plan);
     if (!best) return tl::unexpected(best.error());
     if (!best->best)
       return fail(ErrorCode::bad_argument,
                   best->illegal ? *best->illegal
                                 : message(DecideMessage::no_plan_divides, cluster.count()),
                   cluster.written);
-    auto report = make_report(all, *s, q.plan, best->best->plan, objective.as_of, nullptr);
+    auto report = make_report(*s, q.plan, best->best->plan, nullptr);
     if (!report) return tl::unexpected(report.error());
     fill_money(*report, *s, money_of(all, cluster, objective.payment, objective.as_of));
-    auto tables = prepare_for(all, *s, domain_of(*s, q.plan, report->plan));
+    auto tables = prepare_for(*s, domain_of(*s, q.plan, report->plan));
     if (!tables) return tl::unexpected(tables.error());
     CompareRow row;
     row.binding = binding_of(*tables, *report);

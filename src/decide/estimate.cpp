@@ -10,7 +10,7 @@ Result<EstimateAnswer> answer(const Catalogues& all, const Question& q, Setup s,
   if (auto why = illegal(s, plan))
     return fail(ErrorCode::bad_argument, *why, "--tp");
   Record record;
-  auto report = make_report(all, s, q.plan, plan, {}, q.explain ? &record : nullptr);
+  auto report = make_report(s, q.plan, plan, q.explain ? &record : nullptr);
   if (!report) return tl::unexpected(report.error());
   a.report = std::move(*report);
   fill_money(a.report, s, money_of(all, s.cluster, Payment::any, {}));
@@ -33,7 +33,7 @@ Result<EstimateAnswer> estimate_best(const Catalogues& all, const Question& q,
                                      const Cluster& cluster) {
   auto s = set_up(all, q, cluster);
   if (!s) return tl::unexpected(s.error());
-  auto best = best_plan(all, *s, q.plan);
+  auto best = best_plan(*s, q.plan);
   if (!best) return tl::unexpected(best.error());
   if (!best->best)
     return fail(ErrorCode::bad_argument,

@@ -34,7 +34,7 @@ FitRow row_of(PlanReport r) {
 Result<FitAnswer> fit(const Catalogues& all, const Question& q, const Cluster& cluster) {
   auto s = set_up(all, q, cluster);
   if (!s) return tl::unexpected(s.error());
-  auto best = best_plan(all, *s, q.plan);
+  auto best = best_plan(*s, q.plan);
   if (!best) return tl::unexpected(best.error());
   FitAnswer a;
   a.job = s->job;
@@ -48,7 +48,7 @@ Result<FitAnswer> fit(const Catalogues& all, const Question& q, const Cluster& c
                 "--on");
   }
   Record record;
-  auto report = make_report(all, *s, q.plan, plan, {}, q.explain ? &record : nullptr);
+  auto report = make_report(*s, q.plan, plan, q.explain ? &record : nullptr);
   if (!report) return tl::unexpected(report.error());
   fill_money(*report, *s, money_of(all, cluster, Payment::any, {}));
   a.rows.push_back(row_of(std::move(*report)));

@@ -104,7 +104,7 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
       return r;
     }
     ++r.counts.counts;
-    auto found = best_plan(all, *s, q.plan);
+    auto found = best_plan(*s, q.plan);
     if (!found) {
       r.rejection = found.error().what;
       return r;
@@ -259,7 +259,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     return x->card->id < y->card->id;
   });
   auto report_of = [&](const Setup& s, const Plan& plan, Record* record) -> Result<PlanReport> {
-    auto report = make_report(all, s, q.plan, plan, objective.as_of, record);
+    auto report = make_report(s, q.plan, plan, record);
     if (report)
       fill_money(*report, s, money_of(all, s.cluster, objective.payment, objective.as_of));
     return report;

@@ -74,11 +74,10 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
   return sum;
 }
 
-Result<PlanReport> make_report(const Catalogues& all, const Setup& s, const PlanRequest& fixed,
-                               const Plan& plan, const std::string& as_of, Record* recorder) {
-  (void)as_of;
+Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed,
+                               const Plan& plan, Record* recorder) {
   PlanDomain domain = domain_of(s, fixed, plan);
-  auto tables = prepare_for(all, s, domain);
+  auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());
   Evaluation base = recorder ? evaluate(*tables, plan, *recorder) : evaluate(*tables, plan);
   PlanReport r;
@@ -95,9 +94,11 @@ Result<PlanReport> make_report(const Catalogues& all, const Setup& s, const Plan
 
   std::array<Spread, kMetrics> spread{};
   for (ErrorGroup g : {ErrorGroup::matrix, ErrorGroup::stream, ErrorGroup::attention,
-                       ErrorGroup::link, ErrorGroup::host})
+                       ErrorGroup::link, ErrorGroup::host}) {
+    // Where an engine was held against end-to-end times, their spread is the spread of all.
+    if (tables->device.engine.end_to_end && g != ErrorGroup::host) continue;
     for (double sigmas : {kSigmas, -kSigmas}) {
-      auto moved = prepare(*s.model, s.job, s.cluster, s.engine, all.calibration.moved(g, sigmas),
+      auto moved = prepare(*s.model, s.job, s.cluster, s.engine, s.calibration->moved(g, sigmas),
                            s.usable, domain);
       if (!moved) return tl::unexpected(moved.error());
       Evaluation e = evaluate(*moved, plan);
@@ -108,7 +109,10 @@ Result<PlanReport> make_report(const Catalogues& all, const Setup& s, const Plan
         (shift > 0 ? spread[m].up : spread[m].down) += shift * shift;
       }
     }
-  Basis time_basis = worse(tables->device.operators.basis, tables->device.engine.basis);
+  }
+  Basis time_basis = tables->device.engine.end_to_end
+                         ? tables->device.engine.basis
+                         : worse(tables->device.operators.basis, tables->device.engine.basis);
   for (std::size_t m = 0; m < kMetrics; ++m) {
     double v = base.values[m];
     if (!std::isfinite(v) || is_memory(static_cast<Metric>(m))) continue;

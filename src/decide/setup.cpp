@@ -43,6 +43,7 @@ bool mixes_experts(const Stack& s) {
 Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cluster) {
   Setup s;
   s.model = q.model;
+  s.calibration = q.calibration ? q.calibration : &all.calibration;
   s.stack = language_stack(*q.model);
   if (!s.stack)
     return fail(ErrorCode::unsupported, message(DecideMessage::no_language_model, q.model->id));
@@ -114,8 +115,8 @@ PlanDomain domain_of(const Setup& s, const PlanRequest& fixed, const Plan& plan)
   return d;
 }
 
-Result<Tables> prepare_for(const Catalogues& all, const Setup& s, const PlanDomain& domain) {
-  return prepare(*s.model, s.job, s.cluster, s.engine, all.calibration, s.usable, domain);
+Result<Tables> prepare_for(const Setup& s, const PlanDomain& domain) {
+  return prepare(*s.model, s.job, s.cluster, s.engine, *s.calibration, s.usable, domain);
 }
 
 std::optional<Message> illegal(const Setup& s, const Plan& plan) {

@@ -14,6 +14,7 @@ struct Setup {
   Job job;
   Cluster cluster;
   EnginePolicy engine;
+  const Calibration* calibration = nullptr;
   Range usable;  // bytes the driver reports, less what others use
   std::vector<Assumption> assumptions;
   bool training = false;
@@ -35,7 +36,7 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed);
 // Copies formats into the plan.
 void apply_formats(Plan& plan, const PlanDomain& formats, const Setup& s);
 
-Result<Tables> prepare_for(const Catalogues& all, const Setup& s, const PlanDomain& domain);
+Result<Tables> prepare_for(const Setup& s, const PlanDomain& domain);
 
 // A reason why the plan cannot run whatever the memory: divisibility, support.
 std::optional<Message> illegal(const Setup& s, const Plan& plan);

@@ -2,6 +2,7 @@
 // The verbs, as functions from questions to answers. All of them go through prepare() and
 // evaluate() of the step room.
 
+#include "cost/calibration.hpp"
 #include "decide/answers.hpp"
 
 namespace trigon {
@@ -32,6 +33,8 @@ struct Question {
   std::string engine;          // id, optionally "id@version"; empty: the default for the job
   std::string engine_date;     // for evidence rows without a version
   bool explain = false;
+  // Coefficients to use instead of the catalogues': those fitted without the evidence at hand.
+  const Calibration* calibration = nullptr;
 };
 
 Result<EstimateAnswer> estimate(const Catalogues&, const Question&, const Cluster&);

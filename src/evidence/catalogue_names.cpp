@@ -101,6 +101,17 @@ RowNames row_names(const Catalogues& all) {
   return n;
 }
 
+std::vector<Calibration> unseen_calibrations(const Catalogues& all) {
+  std::vector<Calibration> out;
+  for (int fold = 0; fold < kFolds; ++fold) {
+    const FactSheet* sheet = all.facts.find("calibration_fold", std::to_string(fold));
+    if (!sheet) return {};
+    out.push_back(all.calibration.with_engines(
+        std::make_shared<EngineTable>(read_engine_table(*sheet))));
+  }
+  return out;
+}
+
 Predictor catalogue_predictor(const Catalogues& all) {
   return [&all](const Question& q, const Cluster& c, bool tuned) {
     return tuned ? estimate_best(all, q, c) : estimate(all, q, c);

@@ -10,5 +10,7 @@ namespace trigon {
 // thread; the predictor may be called from several.
 RowNames row_names(const Catalogues& all);
 Predictor catalogue_predictor(const Catalogues& all);
+// Coefficients without each fold of the evidence; empty when none are among the facts.
+std::vector<Calibration> unseen_calibrations(const Catalogues& all);
 
 }  // namespace trigon

@@ -79,13 +79,19 @@ Result<Estimate<double>> predict_on(const Case& c, const Cluster& hardware,
                           value * whole->value / whole->low, worse(whole->basis, part->basis)};
 }
 
-void predict_all(const std::vector<CaseOrRefusal>& cases, const Predictor& predict, int threads,
-                 std::vector<RowOutcome>& rows) {
+void predict_all(std::vector<CaseOrRefusal>& cases, const Predictor& predict,
+                 const ValidateOptions& options, std::vector<RowOutcome>& rows) {
   std::atomic<std::size_t> next{0};
   auto work = [&] {
     for (std::size_t i; (i = next.fetch_add(1)) < cases.size();) {
-      const auto* c = std::get_if<Case>(&cases[i]);
+      auto* c = std::get_if<Case>(&cases[i]);
       if (!c) continue;
+      // Judged unseen: with coefficients that were fitted without the fold of this row.
+      if (!options.unseen.empty()) {
+        const auto fold = static_cast<std::size_t>(c->fold) % options.unseen.size();
+        c->question.calibration = &options.unseen[fold];
+        if (c->before) c->before->calibration = &options.unseen[fold];
+      }
       auto e = predict_case(*c, predict);
       if (e) {
         rows[i].predicted = *e;
@@ -97,7 +103,7 @@ void predict_all(const std::vector<CaseOrRefusal>& cases, const Predictor& predi
     }
   };
   const unsigned machine = std::max(1u, std::thread::hardware_concurrency());
-  const auto count = threads > 0 ? static_cast<unsigned>(threads) : machine;
+  const auto count = options.threads > 0 ? static_cast<unsigned>(options.threads) : machine;
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < count; ++t) pool.emplace_back(work);
   work();
@@ -205,7 +211,7 @@ Result<ValidateAnswer> validate(const std::vector<CsvTable>& tables, const RowNa
       answer.rows.push_back(std::move(outcome));
     }
   }
-  predict_all(cases, predict, options.threads, answer.rows);
+  predict_all(cases, predict, options, answer.rows);
   summarise(answer);
   return answer;
 }

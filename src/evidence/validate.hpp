@@ -20,6 +20,8 @@ using Predictor =
 struct ValidateOptions {
   std::vector<std::string> group_by;  // columns; empty: the schema's own
   int threads = 0;                    // 0: as many as the machine has
+  // By fold: coefficients fitted without the rows of that fold. Empty: those of the catalogues.
+  std::vector<Calibration> unseen;
 };
 
 struct ValidateGroup {

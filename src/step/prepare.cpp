@@ -110,7 +110,11 @@ namespace {
 void fill_inference(Tables& t, std::int32_t asked_batch) {
   InferenceTables& i = t.inference;
   Lengths l = lengths_of(t.job);
-  i.batches = batch_grid(t.engine.max_sequences, asked_batch);
+  i.decode.clear();
+  i.prefill.clear();
+  i.send_per_token.clear();
+  i.batches = t.domain.batches.empty() ? batch_grid(t.engine.max_sequences, asked_batch)
+                                       : t.domain.batches;
   for (std::int32_t tensor : t.domain.tensor) {
     for (std::int32_t expert : t.domain.expert) {
       std::int32_t e = expert <= tensor && tensor % expert == 0 ? expert : 1;
@@ -156,6 +160,8 @@ void fill_train(Tables& t, std::int64_t sequence) {
   TrainTables& tr = t.train;
   const Stack& stack = *t.stack;
   double s = static_cast<double>(sequence);
+  tr.pass.clear();
+  tr.forward_flops = tr.attention_forward_flops = tr.head_flops = 0;
   // FLOPs of one sequence on one rank, causal attention halved by mean_keys.
   {
     OperatorList ops;
@@ -279,6 +285,17 @@ const char* weight_class(const Model& model, std::optional<Format> replaced) {
       return "int4";
     default:
       return "gguf";
+  }
+}
+
+void reprice(Tables& t, const EngineCoefficients& engine) {
+  t.device.engine = engine;
+  if (auto j = std::get_if<Train>(&t.job)) {
+    fill_train(t, j->sequence);
+  } else if (auto f = std::get_if<FineTune>(&t.job)) {
+    fill_train(t, f->sequence);
+  } else {
+    fill_inference(t, t.domain.micro_batch.empty() ? 0 : t.domain.micro_batch.back());
   }
 }
 

@@ -21,6 +21,7 @@ struct PlanDomain {
   std::vector<std::int32_t> expert{1};
   std::vector<std::int32_t> context{1};
   std::vector<std::int32_t> micro_batch{1};  // training: sequences per micro-batch
+  std::vector<std::int32_t> batches{};       // serving: passes to tabulate; empty: a fine grid
   bool with_sequence_parallel = false, without_sequence_parallel = true;
   // Formats of the plan; one table set is made for one choice.
   Format kv = Format::bf16, activations = Format::bf16;
@@ -78,6 +79,9 @@ struct Tables {
 Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluster,
                        const EnginePolicy& engine, const Calibration& calibration,
                        const Range& usable_bytes, const PlanDomain& domain);
+
+// The same tables under other engine coefficients.
+void reprice(Tables& tables, const EngineCoefficients& engine);
 
 // The plan's degrees must be in the domain of the tables. NaN where a metric does not apply.
 template <class Recorder>

@@ -1,0 +1,347 @@
+#include "evidence/calibrate_engines.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "decide/best_plan.hpp"
+#include "evidence/fit.hpp"
+
+namespace trigon {
+namespace {
+
+// Log errors beyond this count no more: a wrong reading must not steer a fit.
+constexpr double kCap = 1.0;
+// Rows that a finer fit needs before it is half free of the coarser one.
+constexpr double kPriorRows = 6;
+constexpr std::size_t kFewest = 4;
+
+struct Fitted {
+  Tables tables;
+  Plan plan;
+  std::optional<Tables> before;
+  Readout readout;
+  double measured = 0;
+  double weight = 1;
+  int fold = 0;
+  std::string engine, family, vendor, cls, source;
+  bool training = false;
+};
+
+EstimateAnswer bare_answer(const Tables& t, const Plan& plan) {
+  EstimateAnswer a;
+  Evaluation e = evaluate(t, plan);
+  for (std::size_t m = 0; m < kMetrics; ++m)
+    if (std::isfinite(e.values[m])) a.report.metrics[m] = exactly(e.values[m]);
+  a.report.plan = plan;
+  return a;
+}
+
+std::optional<double> predicted(Fitted& f, const EngineCoefficients& c) {
+  reprice(f.tables, c);
+  auto v = read_out(f.readout, bare_answer(f.tables, f.plan));
+  if (!v || !(v->value > 0)) return std::nullopt;
+  return v->value;
+}
+
+double log_error(Fitted& f, const EngineCoefficients& c) {
+  auto v = predicted(f, c);
+  return v ? std::log(*v / f.measured) : kCap;
+}
+
+std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Row& row) {
+  if (c.before || c.hardware.empty()) return std::nullopt;
+  if (c.readout.kind == Readout::Kind::memory_terms || c.readout.kind == Readout::Kind::fits)
+    return std::nullopt;
+  const Cluster& cluster = c.hardware[c.hardware.size() / 2];
+  auto s = set_up(all, c.question, cluster);
+  if (!s) return std::nullopt;
+  Plan plan;
+  if (c.tuned) {
+    auto best = best_plan(*s, c.question.plan);
+    if (!best || !best->best) return std::nullopt;
+    plan = best->best->plan;
+  } else {
+    auto fixed = default_plan(*s, c.question.plan);
+    if (!fixed) return std::nullopt;
+    plan = *fixed;
+  }
+  if (illegal(*s, plan)) return std::nullopt;
+  PlanDomain domain = domain_of(*s, c.question.plan, plan);
+  double most = plan.micro_batch;
+  if (auto serve = std::get_if<Serve>(&s->job))
+    most = std::max(most, serve->concurrency.value_or(256));
+  if (std::holds_alternative<Batch>(s->job)) {
+    domain.batches = {std::max(1, plan.micro_batch)};
+  } else {
+    for (std::int32_t b = 1; b < 2 * most && b <= 4096; b *= 2) domain.batches.push_back(b);
+  }
+  auto tables = prepare_for(*s, domain);
+  if (!tables) return std::nullopt;
+  Fitted f;
+  f.tables = std::move(*tables);
+  f.plan = plan;
+  f.readout = c.readout;
+  f.measured = c.measured;
+  f.fold = c.fold;
+  f.engine = s->engine.id;
+  f.family = cluster.accelerator->family;
+  f.vendor = cluster.accelerator->vendor;
+  f.cls = weight_class(*s->model, domain.weights);
+  f.training = s->training;
+  f.source = row.repository();
+  if (row.text("trust") == "low") f.weight = 0.1;
+  return f;
+}
+
+struct Fit {
+  std::vector<Fitted>* rows;
+  int without = -1;  // fold left out
+
+  bool sees(const Fitted& f) const { return f.fold != without; }
+
+  // Fits one node of the tree; `parent` is where it starts and what it is held to.
+  std::optional<EngineCoefficients> node(const std::vector<std::size_t>& members,
+                                         const EngineCoefficients& parent, std::size_t& used) {
+    std::vector<std::size_t> seen;
+    std::map<std::string, double> per_source;
+    for (std::size_t i : members)
+      if (sees((*rows)[i])) seen.push_back(i), per_source[(*rows)[i].source] += (*rows)[i].weight;
+    used = seen.size();
+    if (seen.size() < kFewest) return std::nullopt;
+    // A thousand rows of one source say little more than a hundred: weights shrink with the root.
+    constexpr std::size_t kMost = 160;
+    std::vector<std::size_t> sample;
+    for (std::size_t k = 0; k < std::min(kMost, seen.size()); ++k)
+      sample.push_back(seen[k * seen.size() / std::min(kMost, seen.size())]);
+    EngineCoefficients c = parent;
+    bool training = (*rows)[seen[0]].training;
+    double total = 0;
+    for (const auto& [source, w] : per_source) total += std::sqrt(w);
+    auto weight = [&](const Fitted& f) { return f.weight / std::sqrt(per_source[f.source]); };
+    constexpr double kTiny = 1e-7;
+    for (double* v : {&c.step_overhead_seconds, &c.layer_overhead_seconds,
+                      &c.request_overhead_seconds})
+      *v = std::max(*v, kTiny);
+    EngineCoefficients start = c;
+    auto loss = [&] {
+      double sum = 0, weights = 0;
+      for (std::size_t i : sample) {
+        Fitted& f = (*rows)[i];
+        double w = weight(f);
+        sum += w * std::min(kCap, std::fabs(log_error(f, c)));
+        weights += w;
+      }
+      sum /= weights;
+      double held = kPriorRows / (kPriorRows + static_cast<double>(seen.size())) * 0.3;
+      auto away = [&](double a, double b) { return std::fabs(std::log(a / b)); };
+      double penalty = away(c.compute_factor, start.compute_factor) +
+                       away(c.stream_factor, start.stream_factor) +
+                       0.1 * away(c.step_overhead_seconds, start.step_overhead_seconds) +
+                       0.1 * away(c.layer_overhead_seconds, start.layer_overhead_seconds) +
+                       (training ? 0.3 * away(c.overlap + 0.1, start.overlap + 0.1) : 0);
+      return sum + held * penalty;
+    };
+    std::vector<FitParameter> p{{&c.compute_factor, 0.02, 1.6},
+                                {&c.stream_factor, 0.02, 1.25},
+                                {&c.layer_overhead_seconds, kTiny, 5e-3}};
+    if (training) {
+      p.push_back({&c.overlap, 0.05, 1});
+      p.push_back({&c.step_overhead_seconds, kTiny, 0.5});
+    } else {
+      p.push_back({&c.step_overhead_seconds, kTiny, 0.05});
+    }
+    minimise(p, loss, 110, 41);
+    std::vector<double> errors;
+    for (std::size_t i : seen) errors.push_back(std::fabs(log_error((*rows)[i], c)));
+    std::sort(errors.begin(), errors.end());
+    c.error = errors[std::min(errors.size() - 1, errors.size() * 68 / 100)];
+    c.end_to_end = true;
+    return c;
+  }
+
+  EngineTable table(std::map<std::string, std::size_t>* counts) {
+    EngineTable out;
+    std::map<std::string, std::vector<std::size_t>> nodes;
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+      const Fitted& f = (*rows)[i];
+      const char* any = f.training ? "any-train" : "any-serve";
+      for (const std::string& engine : {std::string(any), f.engine})
+        for (const std::string& scope : {std::string(), f.vendor, f.family})
+          for (const std::string& cls : {std::string("all"), f.cls})
+            nodes[engine_key(engine, scope, cls)].push_back(i);
+    }
+    auto fit = [&](const std::string& key, const EngineCoefficients& parent) {
+      auto it = nodes.find(key);
+      if (it == nodes.end()) return;
+      std::size_t used = 0;
+      if (auto c = node(it->second, parent, used)) {
+        c->sheet = key;
+        out[key] = *c;
+        if (counts) (*counts)[key] = used;
+      }
+    };
+    EngineCoefficients neutral;
+    neutral.error = 0.3;
+    // Coarse to fine. The parent is the nearest coarser node that exists.
+    auto parent_of = [&](std::initializer_list<std::string> keys) {
+      for (const std::string& k : keys)
+        if (auto it = out.find(k); it != out.end()) return it->second;
+      return neutral;
+    };
+    std::set<std::array<std::string, 5>> kinds;
+    for (const Fitted& f : *rows)
+      kinds.insert({f.training ? "any-train" : "any-serve", f.engine, f.vendor, f.family, f.cls});
+    for (int level = 0; level < 6; ++level)
+      for (const auto& [any, engine, vendor, family, cls] : kinds) {
+        std::string a = engine_key(any, "", "all"), ac = engine_key(any, "", cls);
+        std::string e = engine_key(engine, "", "all"), ec = engine_key(engine, "", cls);
+        std::string v = engine_key(engine, vendor, "all"), vc = engine_key(engine, vendor, cls);
+        std::string d = engine_key(engine, family, "all"), dc = engine_key(engine, family, cls);
+        const std::string key[] = {a, ac, e, ec, vc, dc};
+        if (out.count(key[level])) continue;
+        switch (level) {
+          case 0:
+            fit(a, neutral);
+            break;
+          case 1:
+            fit(ac, parent_of({a}));
+            break;
+          case 2:
+            fit(e, parent_of({a}));
+            break;
+          case 3:
+            fit(ec, parent_of({e, ac, a}));
+            break;
+          case 4:
+            fit(vc, parent_of({ec, e, ac, a}));
+            break;
+          default:
+            fit(dc, parent_of({vc, ec, e, ac, a}));
+        }
+        (void)v;
+        (void)d;
+      }
+    if (!out.count("any-serve//all")) out["any-serve//all"] = neutral;
+    if (!out.count("any-train//all")) out["any-train//all"] = neutral;
+    return out;
+  }
+};
+
+const EngineCoefficients* lookup(const EngineTable& t, const Fitted& f, std::string* key) {
+  const char* any = f.training ? "any-train" : "any-serve";
+  for (const auto& [engine, scope] :
+       {std::pair<std::string, std::string>{f.engine, f.family}, {f.engine, f.vendor},
+        {f.engine, ""}, {any, f.family}, {any, f.vendor}, {any, ""}})
+    for (const std::string& cls : {f.cls, std::string("all")})
+      if (auto it = t.find(engine_key(engine, scope, cls)); it != t.end()) {
+        *key = it->first;
+        return &it->second;
+      }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<CsvTable>& tables,
+                                    const RowNames& names) {
+  std::vector<Fitted> rows;
+  for (const CsvTable& table : tables) {
+    auto schema = detect_schema(table);
+    if (!schema) return tl::unexpected(schema.error());
+    if (*schema != Schema::train && *schema != Schema::infer) continue;
+    for (const CsvRow& fields : table.rows) {
+      Row row(table, fields);
+      auto read = read_case(*schema, row, names);
+      auto c = std::get_if<Case>(&read);
+      if (!c) continue;
+      if (auto f = fitted_case(all, *c, row)) rows.push_back(std::move(*f));
+    }
+  }
+  EngineFit out;
+  Fit whole{&rows, -1};
+  auto shipped = std::make_shared<EngineTable>(whole.table(&out.rows));
+  // Each fold's own table, and what it makes of the rows it has not seen.
+  std::map<std::string, std::vector<double>> unseen;  // by the shipped key that a row would use
+  std::map<std::string, std::vector<double>> by_engine;
+  for (int fold = 0; fold < kFolds; ++fold) {
+    Fit without{&rows, fold};
+    auto t = std::make_shared<EngineTable>(without.table(nullptr));
+    for (Fitted& f : rows) {
+      if (f.fold != fold) continue;
+      std::string key, shipped_key;
+      const EngineCoefficients* c = lookup(*t, f, &key);
+      lookup(*shipped, f, &shipped_key);
+      double e = std::fabs(log_error(f, *c));
+      unseen[shipped_key].push_back(e);
+      by_engine[f.training ? "any-train" : "any-serve"].push_back(e);
+    }
+    out.unseen.push_back(t);
+  }
+  auto spread = [](std::vector<double> e) {
+    std::sort(e.begin(), e.end());
+    return e[std::min(e.size() - 1, e.size() * 68 / 100)];
+  };
+  // The error of a node is that of rows unseen where there are enough of them, else that of its
+  // kind; every table, with or without a fold, states the same.
+  auto state = [&](EngineTable& t) {
+    for (auto& [key, c] : t) {
+      bool training = key.rfind("any-train", 0) == 0;
+      for (const Fitted& f : rows)
+        if (f.engine + "/" == key.substr(0, f.engine.size() + 1)) training = f.training;
+      auto it = unseen.find(key);
+      const auto& kind = by_engine[training ? "any-train" : "any-serve"];
+      double all_of_kind = kind.empty() ? 0.3 : spread(kind);
+      if (it != unseen.end() && it->second.size() >= 10) {
+        c.error = spread(it->second);
+      } else {
+        double n = it == unseen.end() ? 0 : static_cast<double>(it->second.size());
+        double own = n > 0 ? spread(it->second) : all_of_kind;
+        c.error = (n * own + 10 * all_of_kind) / (n + 10);
+      }
+    }
+  };
+  state(*shipped);
+  for (auto& t : out.unseen) {
+    auto copy = std::make_shared<EngineTable>(*t);
+    state(*copy);
+    t = copy;
+  }
+  out.shipped = shipped;
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> write_engine_sheets(const EngineFit& fit,
+                                                                     const std::string& source,
+                                                                     const std::string& date,
+                                                                     const std::string& command) {
+  auto sheet = [&](const std::string& kind, const std::string& id, const EngineTable& t) {
+    std::string out = "# Written by `" + command + "`; run it again instead of editing.\n";
+    out += fmt::format("kind = \"{}\"\nid = \"{}\"\nsource = \"{}\"\ndate = \"{}\"\n", kind, id,
+                       source, date);
+    for (const auto& [key, c] : t) {
+      auto a = key.find('/'), b = key.rfind('/');
+      out += fmt::format("\n[[engine]]\nengine = \"{}\"\nscope = \"{}\"\nclass = \"{}\"\n",
+                         key.substr(0, a), key.substr(a + 1, b - a - 1), key.substr(b + 1));
+      out += fmt::format(
+          "compute_factor = {:.4g}\nstream_factor = {:.4g}\nstep_overhead_seconds = {:.4g}\n"
+          "layer_overhead_seconds = {:.4g}\n",
+          c.compute_factor, c.stream_factor, c.step_overhead_seconds, c.layer_overhead_seconds);
+      auto rows = fit.rows.find(key);
+      out += fmt::format("overlap = {:.4g}\nerror = {:.4g}\nrows = {}\n", c.overlap, c.error,
+                         rows == fit.rows.end() ? 1 : rows->second);
+    }
+    return out;
+  };
+  std::vector<std::pair<std::string, std::string>> out;
+  out.emplace_back("engines.toml", sheet("calibration", "engines", *fit.shipped));
+  for (std::size_t k = 0; k < fit.unseen.size(); ++k)
+    out.emplace_back(fmt::format("folds/engines-{}.toml", k),
+                     sheet("calibration_fold", std::to_string(k), *fit.unseen[k]));
+  return out;
+}
+
+}  // namespace trigon
