@@ -10,16 +10,6 @@
 namespace trigon {
 namespace {
 
-// Short names of what people ask for most.
-struct ShortName {
-  std::string_view name, key;
-};
-constexpr ShortName kShort[] = {{"memory", "memory.nominal_gb"},
-                                {"bandwidth", "memory.bandwidth_gb_per_s"},
-                                {"power", "board_power_w"},
-                                {"price", "launch_price_usd"},
-                                {"date", "launch_date"}};
-
 // How a unit at the end of a key scales base units.
 struct KeyUnit {
   std::string_view suffix;
@@ -34,8 +24,6 @@ bool has_key(const std::vector<const FactSheet*>& sheets, std::string_view key) 
 
 Result<std::string> resolve(const std::vector<const FactSheet*>& sheets, const std::string& written,
                             std::string_view where) {
-  for (const ShortName& s : kShort)
-    if (written == s.name && has_key(sheets, s.key)) return std::string(s.key);
   if (has_key(sheets, written)) return written;
   std::set<std::string> keys;
   for (const FactSheet* s : sheets)
@@ -74,7 +62,7 @@ bool compares(const T& a, const std::string& op, const T& b) {
                       : a >= b;
 }
 
-bool holds(const FactSheet& sheet, const std::string& key, const Condition& c) {
+bool holds(const FactSheet& sheet, const std::string& key, const FactCondition& c) {
   if (key == "id") return compares(sheet.id, c.op, c.text);
   const Fact* f = sheet.find(key);
   if (!f) return false;
@@ -95,11 +83,22 @@ bool holds(const FactSheet& sheet, const std::string& key, const Condition& c) {
 
 }  // namespace
 
-Result<std::vector<Condition>> parse_conditions(std::string_view text, std::string_view where) {
-  std::vector<Condition> out;
+std::vector<std::string> split_conditions(std::string_view text) {
+  std::vector<std::string> out;
   for (std::string_view part : split_words(text, ',')) {
+    if (out.empty() || part.find_first_of("=!<>") != part.npos)
+      out.emplace_back(part);
+    else
+      out.back() += "," + std::string(part);
+  }
+  return out;
+}
+
+Result<std::vector<FactCondition>> parse_conditions(std::string_view text, std::string_view where) {
+  std::vector<FactCondition> out;
+  for (const std::string& part : split_conditions(text)) {
     auto at = part.find_first_of("=!<>");
-    std::string_view op =
+    std::string op =
         at == part.npos ? "" : part.substr(at, at + 1 < part.size() && part[at + 1] == '=' ? 2 : 1);
     if (at == part.npos || at == 0 || op == "!" || op == "==" || at + op.size() >= part.size())
       return fail(ErrorCode::bad_argument, message(AppMessage::bad_condition, part),
@@ -111,10 +110,10 @@ Result<std::vector<Condition>> parse_conditions(std::string_view text, std::stri
 }
 
 Result<std::vector<const FactSheet*>> matching(const std::vector<const FactSheet*>& sheets,
-                                               const std::vector<Condition>& conditions,
+                                               const std::vector<FactCondition>& conditions,
                                                std::string_view where) {
   std::vector<const FactSheet*> out = sheets;
-  for (const Condition& c : conditions) {
+  for (const FactCondition& c : conditions) {
     auto key = resolve(sheets, c.key, where);
     if (!key) return tl::unexpected(key.error());
     out.erase(std::remove_if(out.begin(), out.end(),

@@ -89,7 +89,7 @@ std::vector<Flag> make() {
       {"data", "", K::text, "FOLDER", M::doc_data, "", 1, 0, kAnswers, data, false},
       {"as-of", "", K::date, "DATE", M::doc_as_of, "", 1, 0,
        verb_recommend | verb_compare | verb_estimate | verb_catalog, data, false},
-      {"where", "", K::text, "CONDITIONS", M::doc_where, "", 1, 0, verb_catalog, data, true},
+      {"where", "", K::list, "CONDITIONS", M::doc_where, "", 1, 0, verb_catalog, data, true},
       {"group-by", "", K::list, "COLUMNS", M::doc_group_by, "", 1, 0, verb_validate, data, true},
       {"per-row", "", K::text, "FILE", M::doc_per_row, "", 1, 0, verb_validate, data, true},
       {"check", "", K::on_off, "", M::doc_check, "", 1, 0, verb_validate, data, true},

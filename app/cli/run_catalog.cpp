@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "conditions.hpp"
+#include "hardware/listing.hpp"
 #include "hardware/names.hpp"
 #include "present/app_messages.hpp"
 #include "present/catalog_report.hpp"
@@ -61,7 +62,18 @@ Result<Output> run_sheets(const Call& call, const Catalogues& all, const Listing
     return one_sheet(call, all, **sheet);
   }
   std::vector<const FactSheet*> sheets = all.facts.of_kind(list.kind), shown = sheets;
-  if (const Setting* where = call.settings.find("where")) {
+  const Setting* where = call.settings.find("where");
+  if (where && list.name == "gpus") {
+    std::vector<Condition> conditions;
+    for (const std::string& text : split_conditions(where->text)) {
+      auto c = parse_condition(text, where->origin);
+      if (!c) return tl::unexpected(c.error());
+      conditions.push_back(std::move(*c));
+    }
+    shown.clear();
+    for (const Accelerator* a : select(all.hardware.accelerators, conditions))
+      shown.push_back(a->sheet);
+  } else if (where) {
     auto conditions = parse_conditions(where->text, where->origin);
     if (!conditions) return tl::unexpected(conditions.error());
     auto kept = matching(sheets, *conditions, where->origin);

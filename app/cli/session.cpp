@@ -5,7 +5,7 @@
 
 #include "hardware/names.hpp"
 #include "hardware/parse.hpp"
-#include "model/model_catalog.hpp"
+#include "model/open_model.hpp"
 
 namespace trigon {
 namespace {
@@ -55,7 +55,7 @@ Result<Session> open_session(Call& call, const std::string& model) {
     call.style.why_not = (*found)->id;
   }
   if (!model.empty()) {
-    auto opened = s.all->models.find(model);
+    auto opened = open_model(model, s.all->models);
     if (!opened) return tl::unexpected(opened.error());
     s.model = std::make_unique<const Model>(std::move(*opened));
   }

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <map>
 
 #include "base/units.hpp"
+#include "hardware/listing.hpp"
 #include "present/catalog_report.hpp"
 #include "present/numbers.hpp"
 #include "present/page.hpp"
@@ -66,19 +66,16 @@ std::string sheet_text(const FactSheet& sheet, const TextStyle& style) {
   page.paragraph(say(PresentMessage::sheet_source, l, {sheet.source, sheet.date}));
   page.blank();
   auto name = [&](PresentMessage id) { return std::string(label(id, l)); };
-  Table t({{name(PresentMessage::col_fact)},
+  Table t({{name(PresentMessage::col_fact), false, 0, 24},
            {name(PresentMessage::col_value), false, 0, 20},
+           {name(PresentMessage::col_unit)},
            {name(PresentMessage::col_date), false, 2},
            {name(PresentMessage::col_source), false, 1, 24}});
-  auto rows = [&](const std::string& prefix, const std::vector<Fact>& facts) {
-    for (const Fact& f : facts)
-      t.row(
-          {printable(prefix + f.key), value_text(f.value), printable(f.date), printable(f.source)});
-  };
-  rows("", sheet.facts);
-  std::map<std::string, int> seen;
-  for (const FactGroup& g : sheet.groups)
-    rows(g.name + "[" + std::to_string(seen[g.name]++) + "].", g.facts);
+  for (const FactRow& f : list_facts(sheet)) {
+    bool own = f.source == sheet.source && f.date == sheet.date;
+    t.row({printable(f.key), printable(f.value), f.unit, own ? "" : printable(f.date),
+           own ? "" : printable(f.source)});
+  }
   page.table(t);
   return page.finish();
 }
