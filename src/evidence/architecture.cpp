@@ -1,5 +1,7 @@
 #include "evidence/architecture.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "evidence/messages.hpp"
@@ -17,6 +19,20 @@ bool begins(std::string_view s, std::string_view with) { return s.substr(0, with
 bool gpt_kind(std::string_view name) {
   return begins(name, "gpt") || begins(name, "mpt") || begins(name, "moe:gpt") ||
          begins(name, "opt") || begins(name, "hybrid:gpt");
+}
+
+// Rows give the same columns for encoders, which are not decoders of these dimensions.
+bool decoder_kind(const Row& row) {
+  if (row.text("engine").find("llama.cpp") != std::string_view::npos) return true;
+  std::string name;
+  for (const char c : row.text("model"))
+    name.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  const auto slash = name.rfind('/');
+  if (slash != std::string::npos) name.erase(0, slash + 1);
+  constexpr std::array kinds = {"gpt",     "mpt",      "moe:gpt",  "opt",    "llama", "qwen",
+                                "mistral", "mixtral",  "deepseek", "glm",    "gemma", "bloom",
+                                "falcon",  "megatron", "phi",      "granite"};
+  return std::any_of(kinds.begin(), kinds.end(), [&](const char* k) { return begins(name, k); });
 }
 
 DecoderSpec spec_of(const Architecture& a, bool gated, bool tied) {
@@ -49,6 +65,7 @@ DecoderSpec spec_of(const Architecture& a, bool gated, bool tied) {
 }  // namespace
 
 std::optional<Architecture> architecture_of(const Row& row) {
+  if (!decoder_kind(row)) return std::nullopt;
   const auto layers = row.whole("layers"), hidden = row.whole("hidden"), heads = row.whole("heads");
   if (!layers || !hidden || !heads || *layers <= 0 || *hidden <= 0 || *heads <= 0)
     return std::nullopt;

@@ -42,9 +42,13 @@ void ask(Case& c, std::int64_t input, std::int64_t output, std::optional<double>
   j.output_tokens = std::max<std::int64_t>(output, 1);
 }
 
-void fix_batch(Case& c, const Lengths& n) {
-  const double per_replica = n.batch / c.question.plan.data.value_or(1);
+// A batch of requests that start together.
+void fix_batch(Case& c, double requests) {
+  const double per_replica = requests / c.question.plan.data.value_or(1);
   c.question.plan.micro_batch = static_cast<std::int32_t>(std::max(1.0, per_replica));
+  c.question.job.kind = JobKind::batch;
+  c.question.job.requests = requests;
+  c.question.job.concurrency.reset();
 }
 
 // Decode speed: one step of the batch with the mean number of tokens in the cache.
@@ -55,7 +59,7 @@ std::optional<Refusal> decode_rate(Case& c, Lengths n, double tokens_per_step) {
   }
   assume_answer(c, n);
   ask(c, *n.depth, *n.output, n.batch);
-  fix_batch(c, n);
+  fix_batch(c, n.batch);
   c.readout.kind = Readout::Kind::reciprocal;
   c.readout.metric = Metric::decode_step_seconds;
   c.readout.scale = tokens_per_step;
@@ -68,7 +72,7 @@ std::optional<Refusal> static_batch(Case& c, Lengths n, Readout::Kind kind, doub
   assume_short_prompt(c, n);
   if (!n.output) return missing("output_len");
   ask(c, *n.input, *n.output, n.batch);
-  fix_batch(c, n);
+  fix_batch(c, n.batch);
   c.readout.kind = kind;
   c.readout.scale = scale;
   c.readout.batch = n.batch;
@@ -81,7 +85,7 @@ std::optional<Refusal> prefill_rate(Case& c, const Lengths& n) {
   if (!n.input) return missing("input_len");
   const std::int64_t depth = n.depth.value_or(0);
   ask(c, depth + *n.input, 1, n.batch);
-  c.question.plan.micro_batch = 1;
+  fix_batch(c, 1);
   if (depth > 0) {
     c.before = c.question;
     c.before->job.input_tokens = depth;
@@ -183,6 +187,7 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
     return *r;
 
   PlanRequest& p = c.question.plan;
+  if (const auto n = row.whole("ubatch"); n && *n > 0) p.chunk_tokens = n;
   c.tuned = row.flag("tuned") || row.text("stat") == "max";
   p.tensor = degree(row, "tp");
   p.pipeline = degree(row, "pp");
@@ -211,6 +216,7 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   if ((n.input && *n.input < 0) || (n.output && *n.output < 0) || (n.depth && *n.depth < 0))
     return Refusal{RefusalReason::bad_value, "input_len"};
   if (auto r = take_metric(row, c, n)) return *r;
+  allow_length(c, *c.question.job.input_tokens + *c.question.job.output_tokens);
   if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
   return c;
 }

@@ -129,6 +129,10 @@ std::optional<Refusal> take_inference(const Row& row, Case& c) {
     c.question.plan.kv = format_of(kv);
     if (!c.question.plan.kv) return Refusal{RefusalReason::format_unknown, std::string(kv)};
   }
+  if (const auto fa = row.text("fa"); !fa.empty()) c.question.plan.flash_attention = fa == "1";
+  // ik_llama.cpp: 0 caches every head, 1 to 3 the latent.
+  if (const auto mla = row.whole("mla")) c.question.plan.latent_cache = *mla > 0;
+  if (const auto n = row.whole("n_ubatch"); n && *n > 0) c.question.plan.chunk_tokens = n;
   c.question.plan.memory_fraction = row.number("gpu_memory_utilization");
   if (const auto f = c.question.plan.memory_fraction; f && (*f <= 0 || *f > 1))
     return Refusal{RefusalReason::bad_value, "gpu_memory_utilization"};
@@ -204,6 +208,7 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
     if (auto r = take_inference(row, c)) return *r;
   }
   if (auto r = take_component(row, c)) return *r;
+  allow_length(c, c.question.job.context.value_or(c.question.job.sequence.value_or(0)));
   return c;
 }
 

@@ -34,7 +34,13 @@ constexpr std::array kFormatWords = {
     FormatWord{"fp8-rowwise", Format::fp8_tensor},
     FormatWord{"fp8+bf16", Format::fp8_tensor},
     FormatWord{"bf16+fp8", Format::fp8_tensor},
+    FormatWord{"fp8-cs", Format::fp8_tensor},  // current scaling
+    FormatWord{"fp8-rowwise-gwhp", Format::fp8_tensor},
+    FormatWord{"fp8-mx", Format::mxfp8},
+    FormatWord{"mxfp8-cublas", Format::mxfp8},
     FormatWord{"mxfp8-cublas-rceil", Format::mxfp8},
+    FormatWord{"exl2:4.0bpw", Format::int4_g128},
+    FormatWord{"exl2:3.0bpw", Format::int3_g128},
     FormatWord{"fp4", Format::nvfp4},
     FormatWord{"nvfp4", Format::nvfp4},
     FormatWord{"int4", Format::int4_g128},
@@ -133,6 +139,21 @@ std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case&
   if (!format) return Refusal{RefusalReason::format_unknown, std::string(text)};
   c.question.plan.weights = format;
   return std::nullopt;
+}
+
+void allow_length(Case& c, std::int64_t tokens) {
+  const Stack* s = language_stack(*c.model);
+  const bool rows = s->positions && s->positions->in < tokens;
+  if (!rows && !(s->max_context && *s->max_context < tokens)) return;
+  auto longer = std::make_shared<Model>(*c.model);
+  for (Component& part : longer->components)
+    if (auto* stack = std::get_if<Stack>(&part.body)) {
+      if (stack->max_context) stack->max_context = std::max(*stack->max_context, tokens);
+      if (stack->positions) stack->positions->in = std::max(stack->positions->in, tokens);
+    }
+  c.model = std::move(longer);
+  c.question.model = c.model.get();
+  if (c.before) c.before->model = c.model.get();
 }
 
 std::optional<Refusal> take_engine(std::string_view name, std::string_view version,

@@ -15,6 +15,8 @@ std::string_view gguf_file_type(std::string_view text);
 // positive number (zero is allowed where `zero` is set).
 std::optional<Refusal> take_identity(const Row& row, Case& c, bool zero = false);
 std::optional<Refusal> take_model(const Row& row, const RowNames& names, Case& c);
+// What ran had room for it: raises the model's own limit of context where a row went beyond.
+void allow_length(Case& c, std::int64_t tokens);
 // Applies the column `weight_format` to the plan; blank means the checkpoint's own.
 std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case& c);
 std::optional<Refusal> take_engine(std::string_view name, std::string_view version,

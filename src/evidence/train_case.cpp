@@ -11,11 +11,15 @@ namespace trigon {
 
 namespace {
 
-// "megatron-bridge 26.04.01" is a name and a version; "torchtitan 2024-12" a name and a date.
+// "megatron-bridge 26.04.01" is a name and a version; "torchtitan 2024-12" a name and a date;
+// "FlagPerf megatron" is a framework inside a benchmark. MLPerf entries list the containers of all
+// their benchmarks; language models ran on NeMo in those for NVIDIA's cards.
 struct Framework {
   std::string_view name, version, date;
 };
 Framework split_framework(std::string_view text) {
+  if (text.substr(0, 7) == "mlperf-") return {"NeMo", {}, {}};
+  if (text.substr(0, 9) == "FlagPerf ") text.remove_prefix(9);
   const auto space = text.rfind(' ');
   if (space == std::string_view::npos || space + 1 == text.size() ||
       !std::isdigit(static_cast<unsigned char>(text[space + 1])))
@@ -178,6 +182,11 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   // One step's tokens: speed does not depend on how long training goes on.
   j.tokens = static_cast<double>(*sequence) * static_cast<double>(*j.global_batch);
   if (auto r = take_metric(row, c, static_cast<double>(*sequence))) return *r;
+  // The time of a step depends on how much work it has; a throughput hardly does.
+  if (c.readout.metric == Metric::step_seconds && !row.whole("global_batch") &&
+      !row.whole("grad_accum"))
+    return Refusal{RefusalReason::input_missing, "global_batch"};
+  allow_length(c, *sequence);
   c.tuned = row.flag("tuned") && !(p.tensor && p.pipeline);
   if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
   return c;
