@@ -41,7 +41,8 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
   const double context_limit =
       stack_->max_context ? static_cast<double>(*stack_->max_context) : kMost;
 
-  if (engine_.pool == PoolRule::none) {
+  // Without a pool, or where nothing bounds a batch, the rest grows with the load: ask each time.
+  if (engine_.pool == PoolRule::none || engine_.max_sequences <= 0) {
     c.max_sequences = largest(kMost, [&](double n) {
       Load l = load;
       l.sequences = n;
@@ -53,9 +54,19 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
       l.prompt = std::min(load.prompt, tokens);
       return fits_at(plan, l);
     });
-    c.kv_tokens = c.max_sequences * load.context;
-    c.pool_bytes =
-        c.max_sequences > 0 ? cache_of(plan, 0, {c.max_sequences, load.context, load.prompt}) : 0;
+    const Load most{c.max_sequences, load.context, load.prompt};
+    const FullestRank rank = fullest_at(plan, most);
+    if (engine_.pool == PoolRule::none) {
+      c.pool_bytes = rank.memory[MemoryTerm::kv_cache];
+      c.kv_tokens = c.max_sequences * load.context;
+      return c;
+    }
+    c.pool_bytes = std::max(0.0, budget_bytes(plan, rank.memory).value -
+                                     (rank.memory.total() - rank.memory[MemoryTerm::kv_cache]));
+    const double one = cache_of(plan, rank.stage, {1, load.context, load.prompt});
+    const double block = static_cast<double>(engine_.block_tokens);
+    const double whole = std::max(1.0, std::ceil(load.context / block)) * block;
+    if (one > 0) c.kv_tokens = std::floor(c.pool_bytes / one * whole / block) * block;
     return c;
   }
 
