@@ -68,7 +68,7 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.usable = all.hardware.accelerators.usable_memory_reported(card);
   double used = cluster.card.memory_used.in_base();
   for (double* v : {&s.usable.low, &s.usable.value, &s.usable.high}) *v = std::max(0.0, *v - used);
-  s.engine = engine->on_card(Bytes::base(s.usable.value));
+  s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
   if (q.plan.latent_cache) s.engine.mla_absorbed = *q.plan.latent_cache;

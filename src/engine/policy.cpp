@@ -6,6 +6,8 @@ namespace trigon {
 
 EnginePolicy EnginePolicy::on_card(Bytes reported, std::string_view architecture) const {
   EnginePolicy p = *this;
+  if (card_resolved) return p;
+  p.card_resolved = true;
   const bool left_out =
       std::find(large_card_not.begin(), large_card_not.end(), architecture) != large_card_not.end();
   if (large_card > Bytes{} && reported >= large_card && !left_out) {

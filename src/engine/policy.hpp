@@ -86,7 +86,9 @@ struct EnginePolicy {
   // and derives from them what it keeps free: base + a * chunk + b * batch + c * ranks / 8.
   std::vector<double> tier_gib, tier_tokens, tier_graphs, tier_graphs_tp4;
   Bytes reserve_base{}, reserve_per_token{}, reserve_per_graph{}, reserve_per_8_ranks{};
-  bool derives_fraction() const { return reserve_base > Bytes{}; }
+  bool derives_fraction() const { return reserve_base > Bytes{} && memory_fraction <= 0; }
+  bool card_resolved = false;  // `on_card` has run: what was set since stays
+
   std::int64_t vocabulary_padding = 1;  // rows of embedding and head are padded to a multiple
   bool flash_attention = true;          // scores are never materialised
   bool concatenated_cache = false;      // a layer's cache is copied when it grows (Hugging Face)
@@ -110,7 +112,7 @@ struct EnginePolicy {
   std::vector<Message> assumptions;  // what `find` took for granted (a version, a date)
   const FactSheet* sheet = nullptr;
 
-  // With the defaults that depend on the size of the card filled in.
+  // With the defaults that depend on the card filled in; unchanged when they are already.
   EnginePolicy on_card(Bytes reported, std::string_view architecture = {}) const;
   // Bytes the engine keeps out of its pool where it derives its fraction (SGLang).
   Bytes reserve(int tensor, int pipeline) const;
