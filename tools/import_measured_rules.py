@@ -209,6 +209,8 @@ def train(r):
         if re.search(r"finetune|llama|aquila|qwen|baichuan|glm", r["model"]) and \
                 "recompute=True" in r["notes"]:
             r["recompute"] = "full"
+    if has(r, "pytorch/torchtune") and not r["recompute"] and not says(r, "cumulative technique"):
+        r["recompute"] = "full"  # enable_activation_checkpointing of its recipes
     if has(r, "pytorch/torchtitan") and int(r["pp"] or 1) > 1:
         # The column holds the local batch of a data-parallel rank; its split into pipeline
         # micro-batches is not stated.
@@ -386,7 +388,21 @@ def memory(r):
     if has(r, "QwenLM/Qwen") and r["model"].startswith("Qwen-72B"):
         r["span"] = "total"
         if not r["n_gpus"] and r["gpu"].startswith("V100"):
-            r["n_gpus"] = str(-(-int(float(r["value"])) // 32))
+            cards = 1
+            while cards * 32 < float(r["value"]):
+                cards *= 2  # a tensor-parallel group that divides 64 heads
+            r["n_gpus"] = str(cards)
+    if has(r, "QwenLM/Qwen") and r["task"].startswith("train"):
+        r["recompute"] = "full"  # every finetune script there: --gradient_checkpointing True
+        if int(r["n_gpus"] or 1) > 1:
+            r["span"] = "total"
+    if r["engine"] == "ms-swift" and r["task"].startswith("train"):
+        r["recompute"] = "full"  # its default; the headers name exceptions only
+        r["trust"] = r["trust"] or "low"  # the length is a maximum, samples are shorter
+    if r["engine"] == "torchtune" and r["task"].startswith("train"):
+        r["recompute"] = r["recompute"] or "full"  # enable_activation_checkpointing of its recipes
+        if r["task"] == "train-full":
+            r["offload"] = "paged_optimizer"
     if says(r, "TOTAL over", "total over", "sum over cards"):
         r["span"] = "total"
     if r["unit"] == "GB" and r["engine"] in ("vllm", "sglang", "autoawq", "deepspeed"):
@@ -444,9 +460,9 @@ def llama_cpp(r, text):
                 r["offload"] = "experts"
     elif r["component"] == "kv_cache":
         r["span"] = "total"
-        m = re.search(r"\((f16|f32|bf16|q\d_\d|iq4_nl)\)", text)
-        if m:
-            r["kv_format"] = m[1]
+        kinds = re.findall(r"\((f16|f32|bf16|q\d_\d|iq4_nl)\)", text)
+        if kinds:  # keys and values may differ
+            r["kv_format"] = "+".join(dict.fromkeys(kinds))
     elif r["component"] == "compute_buffer" and "host/CPU only" in text:
         r["offload"] = "cpu"
     m = re.search(r"offloaded=(\d+)/(\d+)", text)

@@ -125,6 +125,10 @@ Result<Model> model_of(const Architecture& a, const std::string& where) {
       }
     }
   }
+  // Dimensions that are far from the stated size leave something out, experts for one.
+  if (a.parameters && best_distance > std::log(1.15))
+    return fail(ErrorCode::unsupported,
+                message(EvidenceMessage::dimensions_contradict_size, a.name, *a.parameters), where);
   return std::move(*best);
 }
 

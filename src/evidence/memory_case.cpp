@@ -31,6 +31,23 @@ std::optional<double> unit_bytes(std::string_view unit) {
   return std::nullopt;
 }
 
+// What an engine that keeps the embedding in host memory leaves out of its cards' weights.
+double bytes_on_host(const Case& c) {
+  const std::string_view engine = c.question.engine;
+  if (engine.find("llama.cpp") == std::string_view::npos) return 0;
+  const Stack& s = *language_stack(*c.model);
+  if (!s.embedding || s.tied) return 0;
+  const Format f = c.question.plan.weights.value_or(s.embedding->format);
+  const auto n = bytes_of(f, s.embedding->in, s.embedding->out);
+  return n ? static_cast<double>(n->value()) : 0;
+}
+
+// Weights and caches of all cards together do not depend on how layers are dealt out.
+bool one_card_says_all(const Row& row) {
+  const std::string_view component = row.text("component"), span = row.text("span");
+  return (component == "weights" || component == "kv_cache") && !span.empty() && span != "rank";
+}
+
 std::optional<Refusal> take_component(const Row& row, Case& c) {
   const std::string_view component = row.text("component"), unit = row.text("unit");
   const std::string_view engine = row.text("engine"), measure = row.text("measure");
@@ -51,6 +68,7 @@ std::optional<Refusal> take_component(const Row& row, Case& c) {
   r.kind = Readout::Kind::memory_terms;
   const std::string_view span = row.text("span");
   r.over_ranks = span == "total" || span == "device_total" || span == "file";
+  if (span == "file") r.plus += bytes_on_host(c);
   if (component == "peak_total") {
     r.terms = kAllocated;
     if (measure == "reserved") r.terms = with(kAllocated, {MemoryTerm::fragmentation});
@@ -131,7 +149,12 @@ std::optional<Refusal> take_inference(const Row& row, Case& c) {
   }
   if (const auto fa = row.text("fa"); !fa.empty()) c.question.plan.flash_attention = fa == "1";
   // ik_llama.cpp: 0 caches every head, 1 to 3 the latent.
-  if (const auto mla = row.whole("mla")) c.question.plan.latent_cache = *mla > 0;
+  if (const auto mla = row.whole("mla")) {
+    // 1 without flash attention keeps a transposed copy as well.
+    if (*mla == 1 && row.text("fa") != "1")
+      return Refusal{RefusalReason::method_not_supported, "mla"};
+    c.question.plan.latent_cache = *mla > 0;
+  }
   if (const auto n = row.whole("n_ubatch"); n && *n > 0) c.question.plan.chunk_tokens = n;
   c.question.plan.memory_fraction = row.number("gpu_memory_utilization");
   if (const auto f = c.question.plan.memory_fraction; f && (*f <= 0 || *f > 1))
@@ -196,6 +219,12 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
   std::int64_t cards = row.whole("n_gpus").value_or(0);
   const std::string_view task = row.text("task");
   const bool training = task.substr(0, 5) == "train";
+  if (one_card_says_all(row)) {
+    cards = 1;
+    p.tensor = p.pipeline = 1;
+  }
+  if (cards == 0 && training && row.whole("zero_stage").value_or(0) > 0)
+    return Refusal{RefusalReason::input_missing, "n_gpus"};  // states are divided over the cards
   // Megatron's tests run on one node of eight.
   if (cards == 0) cards = training && ranks <= 8 && row.text("engine") == "megatron-lm" ? 8 : ranks;
   if (training && cards % ranks == 0) p.data = static_cast<std::int32_t>(cards / ranks);

@@ -46,6 +46,7 @@ Number memory_sum(const Readout& r, const EstimateAnswer& a) {
   for (const MemoryTerm t : r.terms) sum += a.report.memory[t];
   double k = r.scale;
   if (r.over_ranks) k *= a.report.plan.ranks();
+  sum += r.plus / k;
   // The terms have no range of their own here: they share that of the peak.
   double low = 1, high = 1;
   Basis basis = Basis::analytic;

@@ -21,7 +21,8 @@ struct Readout {
   Metric metric = Metric::count_;
   double scale = 1;
   std::vector<MemoryTerm> terms;
-  bool over_ranks = false;                  // memory_terms: all cards together
+  bool over_ranks = false;  // memory_terms: all cards together
+  double plus = 0;          // memory_terms: bytes that lie elsewhere and were counted too
   double batch = 1, input = 0, output = 0;  // static_*: sequences and tokens of each
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 
 #include "evidence/architecture.hpp"
 #include "evidence/messages.hpp"
@@ -59,6 +61,17 @@ constexpr std::array kFormatWords = {
     FormatWord{"mlx:q4", Format::int4_g64},
     FormatWord{"mlx:q4-g32", Format::int4_g32},
 };
+
+// A custom mix whose header still names the default type: "gguf:Q8_0@3.9bpw".
+bool mislabelled(std::string_view text) {
+  const auto at = text.find('@');
+  if (at == std::string_view::npos) return false;
+  const auto format = format_of(text);
+  double bits = 0;
+  const std::string_view number = text.substr(at + 1);
+  std::from_chars(number.data(), number.data() + number.size(), bits);
+  return format && bits > 0 && std::fabs(bits / bits_per_element(*format) - 1) > 0.25;
+}
 
 }  // namespace
 
@@ -122,6 +135,7 @@ std::optional<Refusal> take_model(const Row& row, const RowNames& names, Case& c
 std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case& c) {
   const std::string_view text = row.text("weight_format");
   if (text.empty()) return std::nullopt;
+  if (mislabelled(text)) return Refusal{RefusalReason::format_unknown, std::string(text)};
   if (const auto type = gguf_file_type(text); !type.empty() && names.model_in_file_type) {
     if (auto mixed = names.model_in_file_type(c.model, type)) {
       c.model = std::move(mixed);
