@@ -56,7 +56,7 @@ std::vector<Flag> make() {
 
       {"engine", "", K::text, "NAME[@VERSION]", M::doc_engine, "", 1, 0, kJobs, plan, false},
       {"quant", "", K::format, "FORMAT", M::doc_quant, "", 1, 0, kJobs, plan, false},
-      {"kv", "", K::format, "FORMAT", M::doc_kv, "", 1, 0, kJobs, plan, false},
+      {"kv", "", K::format, "FORMAT", M::doc_kv, "", 1, 0, kJobs | verb_inspect, plan, false},
       {"memory-fraction", "", K::fraction, "SHARE", M::doc_memory_fraction, "", 0.01, 1, kJobs,
        plan, false},
       {"tp", "", K::whole, "N", M::doc_tp, "", 1, 65536, kJobs, plan, false},

@@ -89,7 +89,7 @@ Result<Output> run_compare(Call& call) {
   if (!s) return tl::unexpected(s.error());
   std::vector<Cluster> clusters;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    auto cluster = hardware_of(*s, words[i], words[i]);
+    auto cluster = hardware_of(*s, words[i], "");
     if (!cluster) return tl::unexpected(cluster.error());
     clusters.push_back(*cluster);
     s->asked.hardware.push_back(words[i]);

@@ -69,7 +69,7 @@ std::string one_card(const FitAnswer& a, const Asked& asked, const TextStyle& st
   page.paragraph(verdict(row, a.job, asked.model, style.language), mark_tone(row.mark));
   if (style.one_line) return page.finish();
   page.blank();
-  put_metrics(page, row.report, fit_metrics(a.job));
+  put_metrics(page, row.report, fit_metrics(a.job), a.job);
   page.raw("  " + std::string(label(PresentMessage::col_plan, style.language)) + ": " +
            plan_in_words(row.report) + "\n");
   put_memory(page, row.report);

@@ -76,7 +76,10 @@ std::string short_count(double v) {
 
 Scale scale_for(double magnitude, std::string_view unit) {
   magnitude = std::fabs(magnitude);
-  if (unit == "B") return pick(kBytes, magnitude, magnitude < kTi * 10 ? 0.1 : 1);
+  if (unit == "B") {
+    if (magnitude >= 0.1 * kGi && magnitude < 10 * kTi) return {kGi, "GiB"};
+    return pick(kBytes, magnitude, 1);
+  }
   if (unit == "B/s") return pick(kBytesPerSecond, magnitude, 1);
   // 90 s and 90 min read better than 1.5 min and 1.5 h.
   if (unit == "s") return pick(kSeconds, magnitude, magnitude < 2 ? 1 : 2);
@@ -93,8 +96,9 @@ Scale scale_for(double magnitude, std::string_view unit) {
 
 namespace {
 
-std::string scaled(double v, const Scale& s, std::string_view unit) {
-  if (unit == "tokens") {
+// Whole tokens are told exactly where they are known exactly.
+std::string scaled(double v, const Scale& s, std::string_view unit, bool exact = true) {
+  if (unit == "tokens" && (exact || std::fabs(v) >= 1e7)) {
     if (std::fabs(v) >= 1e7) return short_count(v);
     return whole(static_cast<std::int64_t>(std::llround(v)));
   }
@@ -122,11 +126,12 @@ std::string in_words(double v, std::string_view unit) {
 }
 
 std::string in_words(const Estimate<double>& e, std::string_view unit) {
-  std::string out = in_words(e.value, unit);
-  if (e.basis == Basis::exact || (e.low == e.value && e.high == e.value) || std::isnan(e.value))
-    return out;
+  if (std::isnan(e.value)) return "-";
+  bool exact = e.basis == Basis::exact;
   Scale s = scale_for(e.value, unit);
-  std::string low = scaled(e.low, s, unit), high = scaled(e.high, s, unit);
+  std::string out = with_unit(scaled(e.value, s, unit, exact), s.unit);
+  if (exact || (e.low == e.value && e.high == e.value)) return out;
+  std::string low = scaled(e.low, s, unit, false), high = scaled(e.high, s, unit, false);
   if (low == high) return out;
   return out + " (" + low + " to " + high + ")";
 }

@@ -34,7 +34,35 @@ std::string say(PresentMessage id, Language language, std::initializer_list<std:
   return render(m, language);
 }
 
-void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& metrics) {
+namespace {
+
+std::string label_for(Metric m, const Job& job, Language l) {
+  auto serve = std::get_if<Serve>(&job);
+  auto tail = [&](Metric mean, const std::optional<LatencyLimit>& limit) {
+    double percentile = limit ? limit->percentile : LatencyLimit().percentile;
+    return say(PresentMessage::percentile_label, l,
+               {metric_label(mean, l), trimmed_number(percentile, 4)});
+  };
+  if (serve && m == Metric::ttft_percentile_seconds)
+    return tail(Metric::ttft_seconds, serve->limits.ttft);
+  if (serve && m == Metric::tpot_percentile_seconds)
+    return tail(Metric::tpot_seconds, serve->limits.tpot);
+  if (serve && m == Metric::e2e_percentile_seconds)
+    return tail(Metric::e2e_seconds, serve->limits.e2e);
+  return metric_label(m, l);
+}
+
+// "4,000 W (3,000 to 5,000)"; what is only bounded from above says so.
+std::string estimate_in_words(const Estimate<double>& e, const char* unit, Language l) {
+  if (e.basis == Basis::bound && e.low == 0)
+    return say(PresentMessage::up_to, l, {in_words(e.high, unit)});
+  return in_words(e, unit);
+}
+
+}  // namespace
+
+void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& metrics,
+                 const Job& job) {
   struct Line {
     std::string name, value, basis;
   };
@@ -42,7 +70,8 @@ void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& met
   int names = 0, values = 0;
   for (Metric m : metrics) {
     if (!r[m]) continue;
-    lines.push_back({metric_label(m, page.language()), in_words(*r[m], metric_info(m).unit),
+    lines.push_back({label_for(m, job, page.language()),
+                     estimate_in_words(*r[m], metric_info(m).unit, page.language()),
                      std::string(basis_label(r[m]->basis, page.language()))});
     names = std::max(names, display_width(lines.back().name));
     values = std::max(values, display_width(lines.back().value));

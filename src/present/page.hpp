@@ -34,7 +34,9 @@ class Page {
 std::string say(PresentMessage id, Language language, std::initializer_list<std::string> args);
 
 // "  time to first token   0.21 s (0.18 to 0.25)   calibrated": one line for each that is known.
-void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& metrics);
+// Latencies at a percentile are named by the percentile of the job's limit.
+void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& metrics,
+                 const Job& job);
 // Weights, KV cache ... of the fullest rank, with shares.
 void put_memory(Page& page, const PlanReport& r);
 void put_assumptions(Page& page, const std::vector<Assumption>& assumptions);

@@ -20,29 +20,29 @@ Table ranked_table(const RecommendAnswer& a, Language l) {
   auto show = [&](PresentMessage name, Metric m, int priority) {
     shown.push_back({name, m, priority, NumberColumn(metric_info(m).unit)});
   };
-  show(PresentMessage::col_free, Metric::headroom_bytes, 2);
+  show(PresentMessage::col_free, Metric::headroom_bytes, 4);
   if (training) {
     show(PresentMessage::col_time, Metric::time_to_train_seconds, 0);
     show(PresentMessage::col_train_speed, Metric::train_tokens_per_second, 3);
   } else {
     if (std::holds_alternative<Serve>(a.job)) {
-      show(PresentMessage::col_ttft, Metric::ttft_percentile_seconds, 1);
-      show(PresentMessage::col_tpot, Metric::tpot_percentile_seconds, 1);
-      show(PresentMessage::col_capacity, Metric::capacity_requests_per_second, 1);
+      show(PresentMessage::col_ttft, Metric::ttft_percentile_seconds, 2);
+      show(PresentMessage::col_tpot, Metric::tpot_percentile_seconds, 2);
+      show(PresentMessage::col_capacity, Metric::capacity_requests_per_second, 3);
     }
-    show(PresentMessage::col_output_speed, Metric::output_tokens_per_second, 4);
-    show(PresentMessage::col_million, Metric::usd_per_million_tokens, 3);
+    show(PresentMessage::col_output_speed, Metric::output_tokens_per_second, 6);
+    show(PresentMessage::col_million, Metric::usd_per_million_tokens, 5);
   }
   show(PresentMessage::col_price, Metric::usd_per_hour, 0);
-  show(PresentMessage::col_total, Metric::usd_total, training ? 1 : 5);
-  show(PresentMessage::col_purchase, Metric::usd_purchase, 4);
-  show(PresentMessage::col_power, Metric::power_watts, 5);
+  show(PresentMessage::col_total, Metric::usd_total, training ? 1 : 6);
+  show(PresentMessage::col_purchase, Metric::usd_purchase, 5);
+  show(PresentMessage::col_power, Metric::power_watts, 6);
   for (Shown& s : shown)
     for (const Candidate& c : a.ranked)
       if (c.report[s.metric]) s.column.see(c.report[s.metric]->value);
   std::vector<Column> headers{{std::string(label(PresentMessage::col_number, l)), true},
                               {std::string(label(PresentMessage::col_hardware, l)), false, 0, 16},
-                              {std::string(label(PresentMessage::col_plan, l)), false, 3, 8}};
+                              {std::string(label(PresentMessage::col_plan, l)), false, 1, 8}};
   for (const Shown& s : shown)
     headers.push_back({s.column.header(label(s.name, l)), true, s.priority});
   Table t(std::move(headers));
@@ -115,7 +115,7 @@ void put_why_not(Page& page, const RecommendAnswer& a, const std::string& name) 
             {hardware_in_words(c.report.cluster), std::to_string(i + 1),
              std::to_string(a.ranked.size()), why.empty() ? plan_in_words(c.report) : why}),
         Tone::strong);
-    put_metrics(page, c.report, deciding_metrics(a.job));
+    put_metrics(page, c.report, deciding_metrics(a.job), a.job);
     return;
   }
   for (const Rejection& r : a.rejected) {
@@ -125,7 +125,7 @@ void put_why_not(Page& page, const RecommendAnswer& a, const std::string& name) 
     if (!r.nearest) return;
     page.paragraph(say(PresentMessage::why_not_nearest, l,
                        {hardware_in_words(r.nearest->cluster), plan_in_words(*r.nearest)}));
-    put_metrics(page, *r.nearest, deciding_metrics(a.job));
+    put_metrics(page, *r.nearest, deciding_metrics(a.job), a.job);
     return;
   }
   page.paragraph(say(PresentMessage::why_not_unknown, l, {name}), Tone::warning);
@@ -142,7 +142,7 @@ void put_none(Page& page, const RecommendAnswer& a, Payment payment) {
   if (page.style().one_line) return;
   if (a.nearest) {
     page.blank();
-    put_metrics(page, *a.nearest, deciding_metrics(a.job));
+    put_metrics(page, *a.nearest, deciding_metrics(a.job), a.job);
     for (const Message& m : a.nearest->violated)
       page.paragraph("- " + render(m, l), Tone::bad, 2, 2);
   }
@@ -169,7 +169,7 @@ std::string recommend_text(const RecommendAnswer& a, const Asked& asked, const T
                    Tone::good);
     if (style.one_line) return page.finish();
     page.blank();
-    put_metrics(page, best, deciding_metrics(a.job));
+    put_metrics(page, best, deciding_metrics(a.job), a.job);
     page.blank();
     if (a.ranked.size() < 2) {
       page.paragraph(label(PresentMessage::only_candidate, l));

@@ -112,9 +112,8 @@ TEST(Reports, RecommendNamesWinnerRunnerUpAndReason) {
   a.rejected.push_back({"tiny-8gb", message(BaseMessage::missing_fact, "price", "tiny-8gb"), {}});
   a.counts.cards = 3;
   std::string text = recommend_text(a, asked("recommend"), TextStyle());
-  EXPECT_TRUE(
-      in_order(text, {"Choose big-80gb", "Runner-up: small-24gb", "It lost because", "Ranked", "1",
-                      "big-80gb", "2", "small-24gb", "Rejected", "tiny-8gb"}))
+  EXPECT_TRUE(in_order(text, {"Choose big-80gb", "Runner-up: small-24gb", "Why it lost:", "Ranked",
+                              "1", "big-80gb", "2", "small-24gb", "Rejected", "tiny-8gb"}))
       << text;
   TextStyle style;
   style.why_not = "tiny-8gb";

@@ -124,7 +124,7 @@ std::string NumberColumn::cell(double v) const {
   if (!std::isfinite(v)) return "-";
   if (unit_ == "tokens") {
     if (std::fabs(v) >= 1e7) return short_count(v);
-    return whole(static_cast<std::int64_t>(std::llround(v)));
+    return significant(v);
   }
   if (unit_ == "" && v == std::floor(v)) return whole(static_cast<std::int64_t>(v));
   return significant(v / scale().factor);
