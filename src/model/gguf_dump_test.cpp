@@ -20,6 +20,7 @@ struct Dump {
   std::string arch;
   std::map<std::string, std::string> values;   // "block_count", without the architecture
   std::map<std::string, std::string> printed;  // print_meta
+  std::map<std::string, std::int64_t> types;   // of tensors
   std::int64_t tensors = 0;
 
   std::int64_t number(const std::string& key) const {
@@ -55,8 +56,9 @@ Dump parse(const std::string& text) {
     std::getline(fields, b, '\t');
     std::getline(fields, c, '\t');
     if (a == "general.architecture") d.arch = c;
+    if (a == "tensor_type") d.types[b] = std::strtoll(c.c_str(), nullptr, 10);
     if (a == "print_meta")
-      d.printed[b] = c;
+      d.printed.emplace(b, c);  // the first: a log may go on with a second file
     else if (a.rfind(d.arch + ".", 0) == 0)
       d.values[a.substr(d.arch.size() + 1)] = c;
   }
@@ -66,7 +68,8 @@ Dump parse(const std::string& text) {
 // The tensors of a file of this architecture, named and shaped as its converter does.
 class HeaderOf {
  public:
-  explicit HeaderOf(const Dump& d) : d_(d) {
+  // Matrices get `type`, vectors and routers f32.
+  HeaderOf(const Dump& d, std::uint32_t type) : d_(d), type_(type) {
     w_.text("general.architecture", d.arch);
     for (const auto& [key, value] : d.values)
       if (value[0] >= '0' && value[0] <= '9' && value.find_first_of(".,") == value.npos)
@@ -94,7 +97,8 @@ class HeaderOf {
 
  private:
   void add(const std::string& name, const std::vector<std::int64_t>& shape) {
-    w_.tensor(name, shape, 30);
+    const bool small = shape.size() == 1 || name.find("ffn_gate_inp") != name.npos;
+    w_.tensor(name, shape, small ? 0 : type_);
     ++count_;
     double n = 1;
     for (std::int64_t s : shape) n *= static_cast<double>(s);
@@ -195,6 +199,7 @@ class HeaderOf {
   }
 
   const Dump& d_;
+  std::uint32_t type_;
   GgufWriter w_;
   std::string b_;
   std::int64_t hidden_ = 0, count_ = 0;
@@ -207,11 +212,15 @@ TEST(GgufDumps, ParametersAreThosePrinted) {
   const auto folder = shared_directory() / "data/models/configs/gguf_header_dumps";
   std::error_code none;
   if (!std::filesystem::exists(folder, none)) GTEST_SKIP() << "the shared facts are not here";
-  int read = 0;
+  int read = 0, sized = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string();
     const Dump d = parse(*shared_file("data/models/configs/gguf_header_dumps/" + file));
-    const HeaderOf made(d);
+    // Files whose matrices are all of one type say how many bytes that is.
+    std::uint32_t one_type = 30;
+    const bool uniform = d.types.size() == 2 && d.types.count("f32");
+    if (uniform) one_type = d.types.count("q8_0") ? 8 : d.types.count("bf16") ? 30 : 999;
+    const HeaderOf made(d, one_type);
     ASSERT_EQ(made.count(), d.tensors) << file;
     const std::string bytes = made.bytes();
     auto h = read_gguf(ByteSource::memory(bytes, file));
@@ -230,9 +239,17 @@ TEST(GgufDumps, ParametersAreThosePrinted) {
       if (c == ',') c = '.';
     const double unit = text.back() == 'T' ? 1e12 : 1e9;
     EXPECT_NEAR((total + made.twice()) / unit, std::atof(text.c_str()), 0.00051) << file;
+    if (uniform && one_type != 999) {
+      double bytes_listed = 0;
+      for (const Tensor& t : h->tensors) bytes_listed += static_cast<double>(t.bytes->value());
+      std::string size = d.printed.at("model size");
+      EXPECT_NEAR(bytes_listed / kGi, std::atof(size.c_str()), 0.00051) << file;
+      ++sized;
+    }
     ++read;
   }
   EXPECT_EQ(read, 21);
+  EXPECT_GE(sized, 3);
 }
 
 }  // namespace
