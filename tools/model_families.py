@@ -60,9 +60,16 @@ FAMILIES = [
     (r"deepseek-ai/DeepSeek-(V3|R1)", "DeepseekV3ForCausalLM", {}),
     (r"deepseek-ai/DeepSeek-V3\.2", "DeepseekV32ForCausalLM",
      {"index.heads": 64, "index.head_dim": 128, "index.top_k": 2048}),
-    (r"zai-org/GLM-5.*", "GlmMoeDsaForCausalLM", {}),
+    (r"zai-org/GLM-5(\.1)?(-FP8)?", "GlmMoeDsaForCausalLM",
+     {"index.heads": 32, "index.head_dim": 128, "index.top_k": 2048}),
+    # 5.2 shares its indexers among layers in a way the table does not state: they are left out.
+    (r"zai-org/GLM-5\.2.*", "GlmMoeDsaForCausalLM", {}),
     (r"moonshotai/Kimi-K2-Instruct", "DeepseekV3ForCausalLM", {}),
-    (r"moonshotai/Kimi-K2\.5", "KimiK25ForConditionalGeneration", {}),
+    # Routed experts are native 4-bit in groups of 32 (ROCm/ATOM recipes/Kimi-K2.5.md).
+    (r"moonshotai/Kimi-K2\.5", "KimiK25ForConditionalGeneration",
+     {"weights.method": "grouped-integers", "weights.bits": 4, "weights.group": 32,
+      "weights.skipped": ["lm_head", "self_attn", "shared_experts", "mlp.gate_proj",
+                          "mlp.up_proj", "mlp.down_proj"]}),
     (r"openai/gpt-oss-.*", "GptOssForCausalLM", {"window_tokens": 128}),
     (r"MiniMaxAI/MiniMax-M2\..*", "MiniMaxM2ForCausalLM", {"qk_norm": True}),
     (r"XiaomiMiMo/MiMo-7B-Base", "MiMoForCausalLM", {}),

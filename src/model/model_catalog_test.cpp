@@ -139,6 +139,12 @@ TEST(ModelCatalog, QuantisedReleasesKeepWhatIsNotQuantised) {
   EXPECT_EQ(spec->head_format, Format::bf16);
   EXPECT_EQ(spec->embedding_format, Format::bf16);
   EXPECT_EQ(spec->kv_format, Format::f8_e4m3);
+  auto kimi = read_model_sheet(**catalog->find_sheet("kimi-k2.5"));
+  ASSERT_TRUE(kimi);
+  EXPECT_EQ(kimi->layers[0].formats.up, Format::bf16);
+  EXPECT_EQ(kimi->layers[1].formats.expert_up, Format::int4_g32);
+  EXPECT_EQ(kimi->layers[1].formats.shared_up, Format::bf16);
+  EXPECT_EQ(kimi->layers[1].formats.q, Format::bf16);
   auto oss = read_model_sheet(**catalog->find_sheet("gpt-oss-120b"));
   ASSERT_TRUE(oss);
   EXPECT_EQ(oss->layers[0].formats.expert_down, Format::mxfp4);

@@ -275,7 +275,7 @@ Result<void> read_method(ConfigReader& c, DecoderSpec& spec) {
   auto bits = c.integer({"bits", "w_bit", "num_bits"}).value_or(4);
   auto group = c.integer({"group_size", "q_group_size"}).value_or(128);
   if (method == "gptq" || method == "awq" || method == "gptq_marlin" || method == "awq_marlin" ||
-      method == "auto-round" || method == "intel/auto-round") {
+      method == "grouped-integers" || method == "auto-round" || method == "intel/auto-round") {
     s.head = c.flag({"lm_head", "quant_lm_head"}).value_or(false);
     s.format = integer_format(bits, group);
   } else if (method == "fp8") {
