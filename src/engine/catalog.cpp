@@ -181,6 +181,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("flash_attention", &p.flash_attention);
   l.flag("concatenated_cache", &p.concatenated_cache);
   l.flag("compute_buffer", &p.compute_buffer);
+  l.flag("latent_expanded", &p.latent_expanded);
+  l.mebi("attention_chunk_mib", &p.attention_chunk);
   l.number("pipeline_input_copies", &p.pipeline_input_copies);
   l.choice("autograd", kAutograd, &p.autograd);
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);

@@ -94,6 +94,8 @@ struct EnginePolicy {
   bool concatenated_cache = false;      // a layer's cache is copied when it grows (Hugging Face)
   bool compute_buffer = false;          // ggml: one buffer per device, sized for a micro-batch
   double pipeline_input_copies = 1;     // ggml: of masks and embeddings, with several devices
+  bool latent_expanded = false;  // flash attention on MLA expands keys and values of the context
+  Bytes attention_chunk{};       // of that expansion in 32 bit, at once; 0: all of it
 
   // Training.
   Autograd autograd = Autograd::eager;

@@ -54,8 +54,8 @@ struct FineTune {
   double tokens = 0;
   std::int64_t sequence = 0;
   std::int64_t global_batch = 0;
-  std::int64_t rank = 0;              // of the adapters
-  bool adapt_all_linears = true;      // else attention q and v only
+  std::int64_t rank = 0;          // of the adapters
+  bool adapt_all_linears = true;  // else attention q and v only
   std::optional<Seconds> deadline;
 };
 
@@ -75,6 +75,7 @@ struct JobRequest {
   std::optional<double> epochs, samples;
   std::optional<std::int64_t> sequence, global_batch, rank;
   std::optional<TuneMethod> method;
+  std::optional<bool> adapt_all_linears;  // false: attention's q and v only
   std::optional<Seconds> deadline;
 };
 

@@ -10,7 +10,8 @@ double d(std::int64_t v) { return static_cast<double>(v); }
 
 double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const ComputeBuffer& b) {
   const double h = d(hidden), n = b.micro_batch;
-  double widest = 0;  // floats a token
+  double widest = 0;         // floats a token
+  double whole_context = 0;  // bytes, whatever the micro-batch
   for (const SubLayer& part : layer.parts) {
     double floats = 0;
     if (auto a = std::get_if<Attention>(&part)) {
@@ -23,6 +24,15 @@ double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const Compu
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
       const double q = d(l->heads * (l->kv_lora_rank + l->rope_dim));
       floats = b.flash_attention ? 2 * q : d(l->heads) * b.keys + q;
+      if (b.flash_attention && b.latent_expanded) {
+        // 16-bit keys and values of every head; the product with the latent vectors is 32-bit and
+        // made in chunks. A second mask is padded beside the first.
+        const double keys = b.keys * d(l->heads);
+        const double product = keys * d(l->nope_dim + l->value_dim) * 4;
+        whole_context = keys * d(l->nope_dim + l->rope_dim + l->value_dim) * 2 + n * b.keys * 2 +
+                        (b.attention_chunk > 0 ? std::min(b.attention_chunk, product) : product);
+        floats = d(l->heads * (l->nope_dim + l->rope_dim));
+      }
     } else if (auto m = std::get_if<Mlp>(&part)) {
       floats = d(m->width) * (m->gated ? 2 : 1) + h;
     } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {
@@ -31,7 +41,7 @@ double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const Compu
     }
     widest = std::max(widest, floats);
   }
-  return widest * n * 4;
+  return widest * n * 4 + whole_context;
 }
 
 double compute_buffer_head(std::int64_t hidden, std::int64_t vocabulary, const ComputeBuffer& b) {

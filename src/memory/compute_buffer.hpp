@@ -9,8 +9,10 @@ struct ComputeBuffer {
   double micro_batch = 512;  // n_ubatch
   double keys = 0;           // n_ctx: the graph is reserved for a full cache
   bool flash_attention = false;
-  double masks = 1;         // one, or two where windowed and full layers alternate
-  double input_copies = 1;  // ggml's scheduler keeps four of each input to overlap devices
+  double masks = 1;              // one, or two where windowed and full layers alternate
+  bool latent_expanded = false;  // MLA under flash attention: keys and values of all heads
+  double attention_chunk = 0;    // bytes of that expansion held in 32 bit at once; 0: all
+  double input_copies = 1;       // ggml's scheduler keeps four of each input to overlap devices
 };
 
 // All intermediates are 32-bit. What one layer needs at its widest point beside the graph's

@@ -35,5 +35,16 @@ TEST(ComputeBuffer, HeadWinsWithFlashAttention) {
   EXPECT_EQ(buffer_mib(m, b), 266.5);
 }
 
+TEST(ComputeBuffer, ExpandedLatentAttention) {
+  Model m = test::deepseek_v3();
+  ComputeBuffer b;
+  b.flash_attention = b.latent_expanded = true;
+  b.attention_chunk = 512 * kMi;
+  b.keys = 32768;
+  // 2,560 of 16-bit keys and values, 512 of the chunk, 64 of two masks, 48 of queries and the
+  // embeddings of 14 MiB; start-up logs of -mla 3 -fa -amb 512 show 3,393 and 3,425.
+  EXPECT_EQ(buffer_mib(m, b), 2560 + 512 + 64 + 48 + 14);
+}
+
 }  // namespace
 }  // namespace trigon

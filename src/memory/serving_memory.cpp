@@ -95,6 +95,8 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
     buffer.keys = whole_blocks(load.sequences * load.context, d(engine_.block_tokens));
     buffer.flash_attention = engine_.flash_attention;
     buffer.input_copies = plan.pipeline > 1 ? engine_.pipeline_input_copies : 1;
+    buffer.latent_expanded = engine_.latent_expanded && engine_.mla_absorbed;
+    buffer.attention_chunk = engine_.attention_chunk.in_base();
     double largest = 0;
     bool windowed = false, full = false;
     for (std::size_t k = 0; k < kinds_.size(); ++k)
