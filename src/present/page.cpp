@@ -10,7 +10,8 @@ namespace trigon {
 
 void Page::paragraph(std::string_view text, Tone tone, int indent, int hang) {
   bool first = true;
-  for (const std::string& line : wrapped(text, std::max(20, style_.width - indent - hang))) {
+  for (const std::string& line :
+       wrapped(text, std::max(20, style_.width - indent - hang), style_.width - indent)) {
     out_ += std::string(static_cast<std::size_t>(first ? indent : indent + hang), ' ');
     out_ += painted(line, tone, style_.colour) + "\n";
     first = false;

@@ -99,7 +99,7 @@ std::string truncated(std::string_view text, int width) {
   return width > 0 ? out + "~" : out;
 }
 
-std::vector<std::string> wrapped(std::string_view text, int width) {
+std::vector<std::string> wrapped(std::string_view text, int width, int first) {
   std::vector<std::string> lines;
   std::string line, word;
   int line_width = 0;
@@ -107,7 +107,8 @@ std::vector<std::string> wrapped(std::string_view text, int width) {
     if (word.empty()) return;
     std::string_view w = word;
     // A space that would end the line or start the next one is dropped.
-    if (line_width > 0 && line_width + display_width(word) > width) {
+    if (line_width > 0 &&
+        line_width + display_width(word) > (lines.empty() && first > 0 ? first : width)) {
       while (!line.empty() && line.back() == ' ') line.pop_back();
       lines.push_back(line);
       line.clear();

@@ -17,8 +17,9 @@ std::string printable(std::string_view text);
 int display_width(std::string_view text);
 // At most `width` columns; what was cut is marked by "~".
 std::string truncated(std::string_view text, int width);
-// Lines of at most `width` columns, broken at spaces and between wide characters.
-std::vector<std::string> wrapped(std::string_view text, int width);
+// Lines of at most `width` columns, the first of at most `first` (0: as the others), broken at
+// spaces and between wide characters.
+std::vector<std::string> wrapped(std::string_view text, int width, int first = 0);
 
 // How an answer is written.
 struct TextStyle {
