@@ -10,10 +10,10 @@ double d(std::int64_t v) { return static_cast<double>(v); }
 
 double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const ComputeBuffer& b) {
   const double h = d(hidden), n = b.micro_batch;
-  double widest = 0;         // floats a token
-  double whole_context = 0;  // bytes, whatever the micro-batch
+  double widest = 0;  // bytes
   for (const SubLayer& part : layer.parts) {
-    double floats = 0;
+    double floats = 0;         // a token
+    double whole_context = 0;  // bytes, whatever the micro-batch
     if (auto a = std::get_if<Attention>(&part)) {
       const double q = d(a->heads * a->head_dim);
       const double kv = d(a->kv_heads * (a->head_dim + a->value_dim));
@@ -39,9 +39,9 @@ double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const Compu
       // The outputs of all active experts, then weighted; or what is inside the experts.
       floats = d(x->active) * std::max(2 * h, 2 * d(x->width) + h);
     }
-    widest = std::max(widest, floats);
+    widest = std::max(widest, floats * n * 4 + whole_context);
   }
-  return widest * n * 4 + whole_context;
+  return widest;
 }
 
 double compute_buffer_head(std::int64_t hidden, std::int64_t vocabulary, const ComputeBuffer& b) {
