@@ -133,6 +133,7 @@ class LayerBuilder {
     a.chunk = l_.chunk;
     a.sinks = l_.sinks;
     a.keys_are_values = l_.keys_are_values;
+    a.values_cached_apart = l_.values_cached_apart;
     a.shares_cache_of = l_.shares_cache_of;
     return a;
   }

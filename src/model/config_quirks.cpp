@@ -175,7 +175,8 @@ void adjust_gemma4(ConfigReader& c, DecoderSpec& spec) {
     if (!l.window) {
       if (wide) l.head_dim = l.value_dim = *wide;
       if (same && global_kv) l.kv_heads = *global_kv;
-      l.keys_are_values = same;
+      // Keys are scaled and rotated, values are not: the cache holds both.
+      l.keys_are_values = l.values_cached_apart = same;
     }
     if (!moe) continue;
     // A dense MLP runs beside the experts, each with norms of its own.

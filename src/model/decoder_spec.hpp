@@ -45,7 +45,7 @@ struct LayerSpec {
   bool qk_norm_bias = false;
   std::optional<std::int64_t> window, chunk;  // tokens
   bool sinks = false;
-  bool keys_are_values = false;
+  bool keys_are_values = false, values_cached_apart = false;
   std::optional<std::int64_t> shares_cache_of;
   // Latent attention; head_dim is nope_dim + rope_dim there.
   std::int64_t q_lora_rank = 0, kv_lora_rank = 0, nope_dim = 0, rope_dim = 0;  // q rank 0: none

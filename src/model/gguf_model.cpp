@@ -108,6 +108,7 @@ class LayerReader {
     if (v && l.kv_heads > 0) l.value_dim = v.out() / l.kv_heads;
     if (q && !v && k) {
       l.keys_are_values = true;
+      l.values_cached_apart = has("attn_k_norm.weight");
       l.value_dim = l.head_dim;
     }
     if (fused && l.head_dim > 0) {

@@ -16,7 +16,8 @@ CacheRun run_of(const LayerRun& r) {
       if (a->chunk) c.reach = a->chunk;
       c.kv_heads = a->kv_heads;
       c.key_elements = a->kv_heads * a->head_dim;
-      c.value_elements = a->keys_are_values ? 0 : a->kv_heads * a->value_dim;
+      const bool one = a->keys_are_values && !a->values_cached_apart;
+      c.value_elements = one ? 0 : a->kv_heads * a->value_dim;
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
       c.kind = CacheKind::latent;
       c.key_elements = l->kv_lora_rank + l->rope_dim;

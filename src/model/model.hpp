@@ -43,11 +43,12 @@ struct Norm {
 struct Attention {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
   Linear q, k, v, o;
-  std::optional<Norm> q_norm, k_norm;           // per head unless width says otherwise
-  std::optional<std::int64_t> window;           // sliding: keys further back are not read
-  std::optional<std::int64_t> chunk;            // chunked: keys of the current chunk only
-  bool sinks = false;                           // one learned value per head
-  bool keys_are_values = false;                 // K = V: one projection and one cache
+  std::optional<Norm> q_norm, k_norm;  // per head unless width says otherwise
+  std::optional<std::int64_t> window;  // sliding: keys further back are not read
+  std::optional<std::int64_t> chunk;   // chunked: keys of the current chunk only
+  bool sinks = false;                  // one learned value per head
+  bool keys_are_values = false;        // one projection gives both ...
+  bool values_cached_apart = false;    // ... but they are normalised apart, so both are cached
   std::optional<std::int64_t> shares_cache_of;  // layer whose KV it reuses
   bool causal = true;
 };
