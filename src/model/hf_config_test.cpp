@@ -16,6 +16,8 @@ struct Known {
   const char* file;
   std::int64_t total;
 };
+// Names the tests; the default is the address of the text, another one in each run.
+void PrintTo(const Known& known, std::ostream* out) { *out << known.file; }
 
 // Totals: of the tensor indexes where one is there, else of the published checkpoints.
 class KnownTotal : public testing::TestWithParam<Known> {};
