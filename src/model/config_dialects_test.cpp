@@ -91,6 +91,18 @@ TEST(Config, NullAndListedFieldsAndEitherDtypeName) {
   EXPECT_EQ(both->layers[0].formats.q, Format::f32);
 }
 
+TEST(Config, AKnownLanguageModelInAnUnknownClass) {
+  auto s = read_hf_config(
+      R"({"architectures":["InternVLChatModel"],"vision_config":{"hidden_size":9},"llm_config":{
+      "architectures":["Qwen2ForCausalLM"],"num_hidden_layers":1,"hidden_size":64,"vocab_size":9,
+      "num_attention_heads":4,"intermediate_size":8,"torch_dtype":"bfloat16"}})",
+      "c.json");
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->architecture, "Qwen2ForCausalLM");
+  EXPECT_TRUE(s->layers[0].q_bias);
+  EXPECT_EQ(s->notes.size(), 1u);
+}
+
 TEST(Config, PerLayerLists) {
   DecoderSpec s = read(R"("architectures":["DeciLMForCausalLM"],
       "num_key_value_heads_per_layer":[4,2,1,2])");

@@ -11,6 +11,8 @@ namespace trigon {
 namespace {
 
 constexpr std::int64_t kMaxLayers = 8192;
+// Where multi-modal configs keep the language model's fields.
+constexpr std::string_view kNests[] = {"text_config", "language_config", "llm_config"};
 
 bool rule(BiasRule r, std::optional<bool> field) {
   switch (r) {
@@ -246,6 +248,10 @@ Result<const ArchitectureRow*> architecture_of(const Json& config, const std::st
                 where + "#/architectures",
                 message(ModelMessage::describe_architecture_fields, decoder_fields()));
   if (const ArchitectureRow* a = find_architecture(name)) return a;
+  // A multi-modal class we do not know may hold a language model that we do.
+  for (std::string_view nest : kNests)
+    if (const Json* inner = config.find(nest))
+      if (const ArchitectureRow* a = find_architecture(class_of(*inner))) return a;
   if (auto why = why_unsupported(name); !why.empty())
     return fail(ErrorCode::unsupported,
                 message(ModelMessage::unsupported_architecture, printable(name), why),
@@ -276,7 +282,7 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
   // Multi-modal configs keep the language model's fields in an object of their own.
   ConfigReader outer(config, where);
   ConfigReader c = outer;
-  for (std::string_view nest : {"text_config", "language_config", "llm_config"})
+  for (std::string_view nest : kNests)
     if (const Json* o = outer.object({nest})) {
       c = ConfigReader(*o, where, "/" + std::string(nest));
       break;
