@@ -23,7 +23,7 @@ INFER_COLUMNS = (
     "engine_version tp pp ep input_len output_len batch_or_concurrency request_rate metric stat "
     "value"
 ).split() + (
-    "dp depth span ubatch file_gib speculative offload disaggregated tuned power_cap_w threads"
+    "dp depth span ubatch fa file_gib speculative offload disaggregated tuned power_cap_w threads"
 ).split() + COMMON_TAIL
 MEMORY_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus model params_b layers hidden heads kv_heads head_dim ffn "
@@ -181,7 +181,7 @@ def train(r):
         r["offload"] = "activations"
     if has(r, "pytorch/torchtune") and says(r, "baseline unpacked") and \
             not says(r, "Packed", "Offloading", "Optimizer-in-Backward"):
-        r["trust"] = r["trust"] or "low"  # padded samples of unknown length
+        r["seq_len"] = ""  # padded samples of unknown length
     if has(r, "Lightning-AI/litgpt"):
         r["quant"] = {"bnb.nf4": "nf4", "bnb.nf4-dq": "nf4-dq"}.get(note(r, "quant"), "")
         r["trust"] = r["trust"] or "low"
@@ -270,6 +270,10 @@ def infer(r):
     m = re.search(r"ubatch (\d+)", text)
     if m:
         r["ubatch"] = m[1]
+    if "Flash attention off" in text:
+        r["fa"] = "0"
+    elif "FA on" in text:
+        r["fa"] = "1"
     m = re.search(r"power-limited to (\d+) ?W", text)
     if m:
         r["power_cap_w"] = m[1]
@@ -330,7 +334,7 @@ def infer(r):
         r["weight_format"] = "mxfp4" if r["model"].startswith("gpt-oss") else "gguf:Q4_K_M"
         r["engine"] = "llama.cpp"
     if r["weight_format"].startswith("4-bit"):
-        r["weight_format"] = ""
+        r["weight_format"] = "gguf:Q4_0"  # what Ollama served by default in 2024
         r["trust"] = r["trust"] or "low"
     m = re.search(r"--dp(?:-size)?[ =](\d+)", text)
     if m and has(r, "gpustack/gpustack") and "--enable-dp-attention" not in text:
@@ -354,7 +358,8 @@ def memory(r):
     r["span"] = "rank"
     for column, key in (
         ("pp", "pipeline-model-parallel-size"), ("pp", "pp"), ("cp", "context-parallel-size"),
-        ("ep", "expert-model-parallel-size"), ("experts", "num-experts"),
+        ("ep", "expert-model-parallel-size"), ("ep", "expert_model_parallel_size"),
+        ("pp", "pipeline_model_parallel_size"), ("experts", "num-experts"),
         ("top_k", "moe-router-topk"), ("moe_ffn", "moe-ffn-hidden-size"),
         ("vpp", "num-virtual-stages-per-pipeline-rank"), ("global_batch", "global-batch-size"),
         ("global_batch", "global_batch_size"), ("n_ubatch", "n_ubatch"), ("fa", "fa"),
@@ -428,6 +433,13 @@ def memory(r):
         r["offload"] = "other_method"
     if says(r, "offload") and not says(r, "offloaded="):
         r["offload"] = "cpu"
+    if "LoRA (emb)" in text:
+        r["adapter"] = "lora+embeddings"
+    m = re.search(r"KV cache (int8|bf16)", text)
+    if m:
+        r["kv_format"] = m[1]
+    if "sl=1024 generated" in text:
+        r["prompt_len"] = "1"
     m = re.search(r"total ([\d.]+) GiB", text)
     if m and not r["gpu_mem_gb"]:
         r["gpu_mem_gb"] = m[1]

@@ -102,6 +102,7 @@ std::optional<Refusal> steady(Case& c, Lengths n, Metric metric, double scale) {
     if (!n.input) return missing("input_len");
     if (!n.output) return missing("output_len");
     ask(c, *n.input, *n.output, std::nullopt);
+    c.tuned = true;  // the engine runs as many at once as it can hold
   } else {
     assume_short_prompt(c, n);
     assume_answer(c, n);
@@ -188,6 +189,13 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
 
   PlanRequest& p = c.question.plan;
   if (const auto n = row.whole("ubatch"); n && *n > 0) p.chunk_tokens = n;
+  if (const auto fa = row.text("fa"); !fa.empty()) p.flash_attention = fa == "1";
+  // The checkpoints that TensorRT-LLM runs in these formats carry scales for an FP8 cache.
+  if (c.question.engine.substr(0, 12) == "tensorrt-llm" && !p.kv && p.weights &&
+      (*p.weights == Format::fp8_tensor || *p.weights == Format::nvfp4)) {
+    p.kv = Format::fp8_tensor;
+    c.assumptions.push_back({"kv_format", message(EvidenceMessage::fp8_cache)});
+  }
   c.tuned = row.flag("tuned") || row.text("stat") == "max";
   p.tensor = degree(row, "tp");
   p.pipeline = degree(row, "pp");

@@ -208,10 +208,10 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
 
   PlanRequest& p = c.question.plan;
   p.tensor = degree(row, "tp");
-  p.pipeline = degree(row, "pp", {"pipeline-model-parallel-size"});
+  p.pipeline = degree(row, "pp", {"pipeline-model-parallel-size", "pipeline_model_parallel_size"});
   p.virtual_stages = degree(row, "vpp", {"num-virtual-stages-per-pipeline-rank"});
   p.context = degree(row, "cp", {"context-parallel-size"});
-  p.expert = degree(row, "ep", {"expert-model-parallel-size"});
+  p.expert = degree(row, "ep", {"expert-model-parallel-size", "expert_model_parallel_size"});
   if (row.flag("sequence_parallel") || row.text("", {"sequence-parallel"}) == "true")
     p.sequence_parallel = true;
   const std::int64_t ranks =

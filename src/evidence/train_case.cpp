@@ -187,7 +187,7 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
       !row.whole("grad_accum"))
     return Refusal{RefusalReason::input_missing, "global_batch"};
   allow_length(c, *sequence);
-  c.tuned = row.flag("tuned") && !(p.tensor && p.pipeline);
+  c.tuned = row.flag("tuned");
   if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
   return c;
 }
