@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Thresholds on prediction error may only tighten: no committed version was stricter than this one.
 
-Reads data/calibration/thresholds.toml and all its committed versions. Numbers are upper limits and
-may not rise; numbers whose key starts with `least_` or `min_`, or ends in `_min`, are lower limits
-and may not fall. A limit that once existed may not vanish.
+Reads data/calibration/thresholds.toml and all its committed versions. `at_most` may not rise,
+`at_least` may not fall, and a limit that once existed may not vanish.
 
 A limit that was wrong, not loose (the evidence behind it was misread), is let go by naming it in
 the commit message of the change: a line `Threshold withdrawn: KEY`.
@@ -28,14 +27,13 @@ def numbers(value, key=""):
             yield from numbers(inner, f"{key}.{name}" if key else name)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            texts = [v for v in inner.values() if isinstance(v, str)] \
+            texts = [v for _, v in sorted(inner.items()) if isinstance(v, str)] \
                 if isinstance(inner, dict) else []
             yield from numbers(inner, f"{key}[{', '.join(texts) or index}]")
 
 
 def is_lower_limit(key):
-    name = key.rsplit(".", 1)[-1]
-    return name.startswith(("least_", "min_")) or name.endswith("_min")
+    return key.rsplit(".", 1)[-1] == "at_least"
 
 
 def complaints(now, before):

@@ -39,32 +39,38 @@ class Thresholds(unittest.TestCase):
     def test_none_yet(self):
         self.assertEqual(self.check(), 0)
 
-    def test_tightening_is_fine_and_loosening_is_not(self):
-        self.write("[infer]\nmedian = 0.3\nleast_inside = 0.5\n", "first")
-        self.assertEqual(self.check(), 0)
-        self.write("[infer]\nmedian = 0.2\nleast_inside = 0.6\nnew = 1\n", "better")
-        self.assertEqual(self.check(), 0)
-        self.write("[infer]\nmedian = 0.25\nleast_inside = 0.6\nnew = 1\n")
-        self.assertEqual(self.check(), 1)
-        self.assertIn("infer.median: loosened from 0.2 to 0.25", self.output)
-        self.write("[infer]\nmedian = 0.2\nleast_inside = 0.55\nnew = 1\n")
-        self.assertEqual(self.check(), 1)
-        self.write("[infer]\nmedian = 0.2\nnew = 1\n")
-        self.assertEqual(self.check(), 1)
-        self.assertIn("least_inside: was 0.6, is gone", self.output)
+    def limits(self, most, least, extra=""):
+        return ("[[limit]]\nschema = 'infer'\nstatistic = 'median_error'\n"
+                f"at_most = {most}\n[[limit]]\nschema = 'infer'\n"
+                f"statistic = 'inside_interval'\nat_least = {least}\n{extra}")
 
-    def test_lists_are_keyed_by_their_texts(self):
-        self.write('[[limit]]\ngroup = "a"\nmax = 1\n[[limit]]\ngroup = "b"\nmax = 2\n', "first")
-        self.write('[[limit]]\ngroup = "b"\nmax = 2\n[[limit]]\ngroup = "a"\nmax = 1\n')
+    def test_tightening_is_fine_and_loosening_is_not(self):
+        self.write(self.limits(0.3, 0.5), "first")
         self.assertEqual(self.check(), 0)
-        self.write('[[limit]]\ngroup = "a"\nmax = 2\n[[limit]]\ngroup = "b"\nmax = 2\n')
+        more = "[[limit]]\nschema = 'train'\nstatistic = 'bias'\nat_most = 1\n"
+        self.write(self.limits(0.2, 0.6, more), "better")
+        self.assertEqual(self.check(), 0)
+        self.write(self.limits(0.25, 0.6, more))
         self.assertEqual(self.check(), 1)
+        self.assertIn("limit[infer, median_error].at_most: loosened from 0.2 to 0.25", self.output)
+        self.write(self.limits(0.2, 0.55, more))
+        self.assertEqual(self.check(), 1)
+        self.write(self.limits(0.2, 0.6))
+        self.assertEqual(self.check(), 1)
+        self.assertIn("limit[train, bias].at_most: was 1, is gone", self.output)
+
+    def test_the_order_of_limits_and_keys_is_free(self):
+        self.write('[[limit]]\nschema = "a"\ngroup = "b"\nat_most = 1\n'
+                   '[[limit]]\nschema = "b"\nat_most = 2\n', "first")
+        self.write('[[limit]]\nschema = "b"\nat_most = 2\n'
+                   '[[limit]]\ngroup = "b"\nschema = "a"\nat_most = 1\n')
+        self.assertEqual(self.check(), 0)
 
     def test_a_withdrawal_is_said_in_the_commit(self):
-        self.write("median = 0.1\n", "first")
-        self.write("median = 0.2\n", "rows were misread\n\nThreshold withdrawn: median")
+        self.write("at_most = 0.1\n", "first")
+        self.write("at_most = 0.2\n", "rows were misread\n\nThreshold withdrawn: at_most")
         self.assertEqual(self.check(), 0)
-        self.write("median = 0.3\n")
+        self.write("at_most = 0.3\n")
         self.assertEqual(self.check(), 1)
 
 
