@@ -336,16 +336,16 @@ def infer(r):
     if r["weight_format"].startswith("4-bit"):
         r["weight_format"] = "gguf:Q4_0"  # what Ollama served by default in 2024
         r["trust"] = r["trust"] or "low"
+    m = re.search(r"zai-org/(GLM-4\.\d)(?:-FP8)?\b(?!-)", text)
+    if r["model"] == "glm-4.x" and m:
+        r["model"] = m[1]
     m = re.search(r"--dp(?:-size)?[ =](\d+)", text)
     if m and has(r, "gpustack/gpustack") and "--enable-dp-attention" not in text:
         r["dp"] = m[1]
-    if r["tp"] and r["n_gpus"]:
-        try:
-            rest = int(r["n_gpus"]) // (int(r["tp"]) * int(r["pp"] or 1))
-            if not r["dp"] and rest > 1 and not r["disaggregated"] and not r["tuned"]:
-                r["dp"] = str(rest)
-        except ValueError:
-            pass
+    if has(r, "gpustack/gpustack") and r["n_gpus"]:
+        # The cards are the node's; a server uses as many as its degrees say (1 unless given).
+        r["tp"], r["pp"] = r["tp"] or "1", r["pp"] or "1"
+        r["n_gpus"] = str(int(r["tp"]) * int(r["pp"]) * int(r["dp"] or 1))
 
 
 # ---- memory -----------------------------------------------------------------------------------

@@ -205,8 +205,10 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   std::int64_t cards = row.whole("n_gpus").value_or(0);
   if (cards == 0 && p.tensor) cards = model_ranks * p.data.value_or(1);
   if (cards == 0) return missing("n_gpus");
-  if (!p.data && p.tensor && cards % model_ranks == 0 && !c.tuned)
-    p.data = static_cast<std::int32_t>(cards / model_ranks);
+  if (!p.data && p.tensor && !c.tuned) {
+    cards = model_ranks;  // a server uses the cards its degrees name, whatever else the node has
+    p.data = 1;
+  }
   if (cards == 1 && !p.tensor) p.tensor = p.pipeline = p.data = 1;
   if (auto r = take_hardware(row, names, cards, row.whole("gpus_per_node").value_or(0), c))
     return *r;
