@@ -37,6 +37,7 @@ std::vector<Flag> make() {
       {"method", "", K::choice, "full|lora|qlora", M::doc_method, "lora", 1, 0, kJobs, job, false},
       {"sequence", "seq", K::length, "TOKENS", M::doc_sequence, "", 1, 1e9, kJobs, job, false},
       {"global-batch", "", K::whole, "N", M::doc_global_batch, "", 1, 1e9, kJobs, job, false},
+      {"adapt", "", K::choice, "all|qv", M::doc_adapt, "all", 1, 0, kJobs, job, false},
       {"rank", "", K::whole, "N", M::doc_rank, "", 1, 65536, kJobs, job, false},
 
       {"ttft", "", K::latency, "[pN:]TIME", M::doc_ttft, "", 1e-6, 1e6, kLimited, limits, false},

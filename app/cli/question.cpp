@@ -68,6 +68,7 @@ void read_job(Reader& r, Asking& a) {
   r.take("sequence", parse_length, job.sequence);
   r.take("global-batch", parse_whole, job.global_batch);
   r.take("rank", parse_whole, job.rank);
+  job.adapt_all_linears = choose<bool>(s, "adapt", {{"all", true}, {"qv", false}});
   r.take("deadline", parse_duration, job.deadline);
   std::optional<ServeLimits> slo;
   r.take("slo", parse_slo, slo);

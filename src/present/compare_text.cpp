@@ -48,9 +48,10 @@ std::string compare_text(const CompareAnswer& a, const Asked& asked, const TextS
       const PlanReport& second = order[1]->report;
       page.paragraph(say(PresentMessage::verdict_compare, l,
                          {hardware_in_words(best.cluster), deciding,
-                          in_words(*best[a.deciding], unit), hardware_in_words(second.cluster),
+                          in_words(*best[a.deciding], unit, label(PresentMessage::between, l)),
+                          hardware_in_words(second.cluster),
                           trimmed_number(second[a.deciding]->value / best[a.deciding]->value),
-                          in_words(*second[a.deciding], unit)}),
+                          in_words(*second[a.deciding], unit, label(PresentMessage::between, l))}),
                      Tone::good);
     }
   }

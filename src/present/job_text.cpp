@@ -127,14 +127,21 @@ std::string plan_in_words(const PlanReport& r) {
 std::string metric_in_words(const PlanReport& r, Metric m, Language l) {
   if (!r[m]) return {};
   std::string_view unit = metric_info(m).unit;
-  return metric_label(m, l) + " " + in_words(*r[m], unit);
+  return metric_label(m, l) + " " + in_words(*r[m], unit, label(PresentMessage::between, l));
 }
 
 std::vector<Metric> deciding_metrics(const Job& job) {
   if (is_training(job))
-    return {Metric::time_to_train_seconds, Metric::usd_total,    Metric::train_tokens_per_second,
-            Metric::step_seconds,          Metric::mfu,          Metric::memory_bytes,
-            Metric::headroom_bytes,        Metric::usd_per_hour, Metric::power_watts};
+    return {Metric::time_to_train_seconds,
+            Metric::usd_total,
+            Metric::train_tokens_per_second,
+            Metric::step_seconds,
+            Metric::mfu,
+            Metric::memory_bytes,
+            Metric::headroom_bytes,
+            Metric::usd_per_hour,
+            Metric::usd_purchase,
+            Metric::power_watts};
   if (std::holds_alternative<Batch>(job))
     return {Metric::output_tokens_per_second,
             Metric::total_tokens_per_second,
@@ -155,10 +162,12 @@ std::vector<Metric> deciding_metrics(const Job& job) {
 
 std::string cost_in_words(const PlanReport& r, Payment payment, Language l) {
   auto value = [&](Metric m) -> std::string {
-    return r[m] ? in_words(*r[m], metric_info(m).unit) : std::string();
+    return r[m] ? in_words(*r[m], metric_info(m).unit, label(PresentMessage::between, l))
+                : std::string();
   };
   std::string out;
-  if (payment == Payment::buy) add(out, value(Metric::usd_purchase));
+  if (payment == Payment::buy && r[Metric::usd_purchase])
+    add(out, words(PresentMessage::cost_buy, l, {value(Metric::usd_purchase)}));
   add(out, value(Metric::usd_per_hour));
   if (out.empty()) add(out, value(Metric::usd_purchase));
   return out.empty() ? std::string(label(PresentMessage::cost_unknown, l)) : out;

@@ -125,7 +125,7 @@ std::string in_words(double v, std::string_view unit) {
   return with_unit(scaled(v, s, unit), s.unit);
 }
 
-std::string in_words(const Estimate<double>& e, std::string_view unit) {
+std::string in_words(const Estimate<double>& e, std::string_view unit, std::string_view between) {
   if (std::isnan(e.value)) return "-";
   bool exact = e.basis == Basis::exact;
   Scale s = scale_for(e.value, unit);
@@ -133,7 +133,7 @@ std::string in_words(const Estimate<double>& e, std::string_view unit) {
   if (exact || (e.low == e.value && e.high == e.value)) return out;
   std::string low = scaled(e.low, s, unit, false), high = scaled(e.high, s, unit, false);
   if (low == high) return out;
-  return out + " (" + low + " to " + high + ")";
+  return out + " (" + low + std::string(between) + high + ")";
 }
 
 }  // namespace trigon

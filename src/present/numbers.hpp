@@ -27,8 +27,9 @@ struct Scale {
 Scale scale_for(double magnitude, std::string_view unit);
 // "18.2 GiB", "1.2 s", "32,768 tokens", "300B tokens".
 std::string in_words(double v, std::string_view unit);
-// "18.2 GiB (17.9 to 18.9)"; an exact estimate has no range.
-std::string in_words(const Estimate<double>& e, std::string_view unit);
+// "18.2 GiB (17.9 to 18.9)"; an exact estimate has no range. `between` joins the two ends.
+std::string in_words(const Estimate<double>& e, std::string_view unit,
+                     std::string_view between = " to ");
 // "8.03B", "405B", "124M".
 std::string short_count(double v);
 

@@ -57,7 +57,7 @@ std::string label_for(Metric m, const Job& job, Language l) {
 std::string estimate_in_words(const Estimate<double>& e, const char* unit, Language l) {
   if (e.basis == Basis::bound && e.low == 0)
     return say(PresentMessage::up_to, l, {in_words(e.high, unit)});
-  return in_words(e, unit);
+  return in_words(e, unit, label(PresentMessage::between, l));
 }
 
 }  // namespace
@@ -180,7 +180,8 @@ void put_derivation(Page& page, const Derivation& d) {
                             ? trimmed_number(step.value, 4)
                             : trimmed_number(step.value, 4) + " " + step.unit;
     std::string nice = in_words(step.value, step.unit);
-    page.paragraph("= " + (nice == value ? value : value + " = " + nice), Tone::plain, 4, 2);
+    bool scaled = scale_for(step.value, step.unit).factor != 1;
+    page.paragraph("= " + (scaled ? value + " = " + nice : value), Tone::plain, 4, 2);
     std::string facts;
     for (const Symbol& s : step.symbols)
       if (!s.fact.empty()) facts += (facts.empty() ? "" : ", ") + s.fact;

@@ -45,6 +45,14 @@ bool is_wide(char32_t c) {
          (c >= 0x1F300 && c <= 0x1FAFF) || (c >= 0x20000 && c <= 0x3FFFD);
 }
 
+// Closing punctuation, which may not begin a line.
+bool closes(char32_t c) {
+  for (char32_t x : {0x3001, 0x3002, 0x300B, 0x300D, 0x300F, 0x3011, 0xFF01, 0xFF09, 0xFF0C, 0xFF1A,
+                     0xFF1B, 0xFF1F})
+    if (c == x) return true;
+  return false;
+}
+
 int width_of(char32_t c) {
   if ((c >= 0x300 && c <= 0x36F) || c == 0x200B || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F))
     return 0;
@@ -130,7 +138,7 @@ std::vector<std::string> wrapped(std::string_view text, int width, int first) {
     } else {
       bool wide = c.length != 0 && is_wide(c.value);
       if (text[0] == ' ' && !word.empty() && word.back() != ' ') flush_word();
-      if (wide && c.value != 0x3002 && c.value != 0xFF0C && c.value != 0x3001) flush_word();
+      if (wide && !closes(c.value)) flush_word();
       word += text.substr(0, n);
     }
     text.remove_prefix(n);
