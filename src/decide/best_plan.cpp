@@ -96,13 +96,9 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed) {
       consider(p);
       continue;
     }
-    if (auto batch = std::get_if<Batch>(&s.job); batch && !fixed.micro_batch) {
+    if (std::holds_alternative<Batch>(s.job) && !fixed.micro_batch) {
       // The largest batch that fits; a smaller one only when the deadline or nothing else fits.
-      double most = tables->memory.capacity(p).max_sequences;
-      if (s.engine.max_sequences > 0)
-        most = std::min(most, static_cast<double>(s.engine.max_sequences));
-      if (batch->requests) most = std::min(most, std::ceil(*batch->requests / p.data));
-      p.micro_batch = static_cast<std::int32_t>(std::clamp(most, 1.0, 65536.0));
+      p.micro_batch = largest_batch(tables->memory, s, p);
     } else {
       p.micro_batch = fixed.micro_batch.value_or(1);
     }

@@ -1,6 +1,7 @@
 #include "decide/setup.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "job/complete.hpp"
 #include "plan/legality.hpp"
@@ -127,6 +128,14 @@ std::optional<Message> illegal(const Setup& s, const Plan& plan) {
   return check_split(*s.stack, plan);
 }
 
+std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan& plan) {
+  double most = memory.capacity(plan).max_sequences;
+  if (s.engine.max_sequences > 0) most = std::min(most, static_cast<double>(s.engine.max_sequences));
+  if (auto batch = std::get_if<Batch>(&s.job); batch && batch->requests)
+    most = std::min(most, std::ceil(*batch->requests / plan.data));
+  return static_cast<std::int32_t>(std::clamp(most, 1.0, 65536.0));
+}
+
 Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
   Plan p;
   int cards = s.cluster.count();
@@ -177,13 +186,13 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
   if (!s.training) {
     p.micro_batch = fixed.micro_batch.value_or(0);
     if (p.micro_batch == 0) {
-      auto batch = std::get_if<Batch>(&s.job);
       p.micro_batch = 1;
-      if (batch && batch->requests)
-        p.micro_batch = static_cast<std::int32_t>(
-            std::min(1e6, std::max(1.0, *batch->requests / p.data)));
-      if (batch && !batch->requests && s.engine.max_sequences > 0)
-        p.micro_batch = static_cast<std::int32_t>(s.engine.max_sequences);
+      if (std::holds_alternative<Batch>(s.job)) {
+        apply_formats(p, formats_of(s, fixed), s);
+        auto memory = MemoryModel::prepare(*s.model, s.job, s.cluster, s.engine, s.usable);
+        if (!memory) return tl::unexpected(memory.error());
+        p.micro_batch = largest_batch(*memory, s, p);
+      }
     }
   } else {
     p.sequence_parallel = fixed.sequence_parallel.value_or(p.tensor > 1);
@@ -197,15 +206,28 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
     p.zero = *exact.zero;
     if (p.data * p.context == 1) p.zero = 0;
     p.micro_batch = fixed.micro_batch.value_or(0);
-    if (p.micro_batch == 0) {
+    bool free_micro_batch = p.micro_batch == 0;
+    exact.micro_batch = free_micro_batch ? 1 : p.micro_batch;
+    training_plans(exact, s.engine, mixes_experts(*s.stack), cards, s.cluster.per_node,
+                   s.stack->layers(), std::int64_t{*exact.micro_batch} * p.data, false, space);
+    p.recipe = space.empty() ? fixed.recipe.value_or(TrainRecipe::mixed_16bit) : space[0].recipe;
+    if (free_micro_batch) {
+      // The largest micro-batch that divides a rank's share and fits: what people end up with.
+      auto memory = MemoryModel::prepare(*s.model, s.job, s.cluster, s.engine, s.usable);
+      if (!memory) return tl::unexpected(memory.error());
+      apply_formats(p, formats_of(s, fixed), s);
       p.micro_batch = 1;
-      assume("--micro-batch", "micro-batch", 1);
+      for (std::int32_t b = 2; b <= 64 && per_rank % b == 0; b *= 2) {
+        Plan trial = p;
+        trial.micro_batch = b;
+        trial.accumulation = static_cast<std::int32_t>(per_rank / b);
+        if (!memory->fits(trial)) break;
+        p.micro_batch = b;
+      }
+      assume("--micro-batch", "micro-batch", p.micro_batch);
     }
     p.accumulation =
         static_cast<std::int32_t>(std::max<std::int64_t>(1, per_rank / p.micro_batch));
-    training_plans(exact, s.engine, mixes_experts(*s.stack), cards, s.cluster.per_node,
-                   s.stack->layers(), s.global_batch, false, space);
-    p.recipe = space.empty() ? fixed.recipe.value_or(TrainRecipe::mixed_16bit) : space[0].recipe;
   }
   apply_formats(p, formats_of(s, fixed), s);
   return p;

@@ -33,6 +33,9 @@ PlanDomain domain_of(const Setup& s, const PlanRequest& fixed, const Plan& plan)
 // assumed is added to the setup. Refused when degrees do not multiply to the cluster's cards.
 Result<Plan> default_plan(Setup& s, const PlanRequest& fixed);
 
+// Sequences that one replica of a batch job runs at once: what memory and the engine allow.
+std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan& plan);
+
 // Copies formats into the plan.
 void apply_formats(Plan& plan, const PlanDomain& formats, const Setup& s);
 

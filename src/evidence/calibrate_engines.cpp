@@ -1,9 +1,11 @@
 #include "evidence/calibrate_engines.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -18,8 +20,11 @@ constexpr double kCap = 1.0;
 // Rows that a finer fit needs before it is half free of the coarser one.
 constexpr double kPriorRows = 6;
 constexpr std::size_t kFewest = 4;
+constexpr const char* kKindOfTraining = "#train";
+constexpr const char* kKindOfServing = "#serve";
 
 struct Fitted {
+  std::shared_ptr<const Model> model;  // the tables point into it
   Tables tables;
   Plan plan;
   std::optional<Tables> before;
@@ -82,6 +87,7 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   auto tables = prepare_for(*s, domain);
   if (!tables) return std::nullopt;
   Fitted f;
+  f.model = c.model;
   f.tables = std::move(*tables);
   f.plan = plan;
   f.readout = c.readout;
@@ -113,7 +119,7 @@ struct Fit {
     used = seen.size();
     if (seen.size() < kFewest) return std::nullopt;
     // A thousand rows of one source say little more than a hundred: weights shrink with the root.
-    constexpr std::size_t kMost = 160;
+    constexpr std::size_t kMost = 120;
     std::vector<std::size_t> sample;
     for (std::size_t k = 0; k < std::min(kMost, seen.size()); ++k)
       sample.push_back(seen[k * seen.size() / std::min(kMost, seen.size())]);
@@ -122,10 +128,6 @@ struct Fit {
     double total = 0;
     for (const auto& [source, w] : per_source) total += std::sqrt(w);
     auto weight = [&](const Fitted& f) { return f.weight / std::sqrt(per_source[f.source]); };
-    constexpr double kTiny = 1e-7;
-    for (double* v : {&c.step_overhead_seconds, &c.layer_overhead_seconds,
-                      &c.request_overhead_seconds})
-      *v = std::max(*v, kTiny);
     EngineCoefficients start = c;
     auto loss = [&] {
       double sum = 0, weights = 0;
@@ -140,21 +142,21 @@ struct Fit {
       auto away = [&](double a, double b) { return std::fabs(std::log(a / b)); };
       double penalty = away(c.compute_factor, start.compute_factor) +
                        away(c.stream_factor, start.stream_factor) +
-                       0.1 * away(c.step_overhead_seconds, start.step_overhead_seconds) +
-                       0.1 * away(c.layer_overhead_seconds, start.layer_overhead_seconds) +
+                       0.05 * away(c.step_overhead_seconds, start.step_overhead_seconds) +
+                       0.05 * away(c.layer_overhead_seconds, start.layer_overhead_seconds) +
                        (training ? 0.3 * away(c.overlap + 0.1, start.overlap + 0.1) : 0);
       return sum + held * penalty;
     };
     std::vector<FitParameter> p{{&c.compute_factor, 0.02, 1.6},
                                 {&c.stream_factor, 0.02, 1.25},
-                                {&c.layer_overhead_seconds, kTiny, 5e-3}};
+                                {&c.layer_overhead_seconds, 1e-6, 5e-3}};
     if (training) {
       p.push_back({&c.overlap, 0.05, 1});
-      p.push_back({&c.step_overhead_seconds, kTiny, 0.5});
+      p.push_back({&c.step_overhead_seconds, 1e-5, 0.5});
     } else {
-      p.push_back({&c.step_overhead_seconds, kTiny, 0.05});
+      p.push_back({&c.step_overhead_seconds, 1e-5, 0.05});
     }
-    minimise(p, loss, 110, 41);
+    minimise(p, loss, 120, 41);
     std::vector<double> errors;
     for (std::size_t i : seen) errors.push_back(std::fabs(log_error((*rows)[i], c)));
     std::sort(errors.begin(), errors.end());
@@ -186,6 +188,9 @@ struct Fit {
     };
     EngineCoefficients neutral;
     neutral.error = 0.3;
+    // Where the search for overheads starts: a launch or two a layer, half a millisecond a step.
+    neutral.layer_overhead_seconds = 2e-5;
+    neutral.step_overhead_seconds = 5e-4;
     // Coarse to fine. The parent is the nearest coarser node that exists.
     auto parent_of = [&](std::initializer_list<std::string> keys) {
       for (const std::string& k : keys)
@@ -264,23 +269,38 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
   EngineFit out;
   Fit whole{&rows, -1};
   auto shipped = std::make_shared<EngineTable>(whole.table(&out.rows));
-  // Each fold's own table, and what it makes of the rows it has not seen.
-  std::map<std::string, std::vector<double>> unseen;  // by the shipped key that a row would use
-  std::map<std::string, std::vector<double>> by_engine;
-  for (int fold = 0; fold < kFolds; ++fold) {
-    Fit without{&rows, fold};
-    auto t = std::make_shared<EngineTable>(without.table(nullptr));
-    for (Fitted& f : rows) {
-      if (f.fold != fold) continue;
-      std::string key, shipped_key;
-      const EngineCoefficients* c = lookup(*t, f, &key);
-      lookup(*shipped, f, &shipped_key);
-      double e = std::fabs(log_error(f, *c));
-      unseen[shipped_key].push_back(e);
-      by_engine[f.training ? "any-train" : "any-serve"].push_back(e);
+  // Each fold's own table, and what it makes of the rows it has not seen. Folds are independent;
+  // each thread works on a copy of the rows, because pricing writes into their tables.
+  out.unseen.resize(kFolds);
+  std::vector<std::vector<std::pair<std::string, double>>> found(kFolds);
+  std::atomic<int> next{0};
+  auto work = [&] {
+    std::vector<Fitted> own = rows;
+    for (int fold; (fold = next.fetch_add(1)) < kFolds;) {
+      Fit without{&own, fold};
+      auto t = std::make_shared<EngineTable>(without.table(nullptr));
+      for (Fitted& f : own) {
+        if (f.fold != fold) continue;
+        std::string key, shipped_key;
+        const EngineCoefficients* c = lookup(*t, f, &key);
+        lookup(*shipped, f, &shipped_key);
+        double e = std::fabs(log_error(f, *c));
+        found[static_cast<std::size_t>(fold)].emplace_back(shipped_key, e);
+        found[static_cast<std::size_t>(fold)].emplace_back(
+            f.training ? kKindOfTraining : kKindOfServing, e);
+      }
+      out.unseen[static_cast<std::size_t>(fold)] = t;
     }
-    out.unseen.push_back(t);
+  };
+  {
+    std::vector<std::jthread> pool;
+    for (unsigned n = std::max(1u, std::thread::hardware_concurrency()); n > 1; --n)
+      pool.emplace_back(work);
+    work();
   }
+  std::map<std::string, std::vector<double>> unseen;  // by the shipped key that a row would use
+  for (const auto& fold : found)
+    for (const auto& [key, e] : fold) unseen[key].push_back(e);
   auto spread = [](std::vector<double> e) {
     std::sort(e.begin(), e.end());
     return e[std::min(e.size() - 1, e.size() * 68 / 100)];
@@ -293,7 +313,7 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
       for (const Fitted& f : rows)
         if (f.engine + "/" == key.substr(0, f.engine.size() + 1)) training = f.training;
       auto it = unseen.find(key);
-      const auto& kind = by_engine[training ? "any-train" : "any-serve"];
+      const auto& kind = unseen[training ? kKindOfTraining : kKindOfServing];
       double all_of_kind = kind.empty() ? 0.3 : spread(kind);
       if (it != unseen.end() && it->second.size() >= 10) {
         c.error = spread(it->second);
