@@ -203,12 +203,11 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
                           dense.bytes(bits) + experts->bytes(bits),
                           "B",
                           "stage " + std::to_string(stage),
-                          {{"layers", layers.total(), ""},
-                           {"tensor", static_cast<double>(plan.tensor), ""},
-                           {"kept", dense.kept_bytes, "B"},
+                          {{"kept", dense.kept_bytes, "B"},
                            {"matrices", dense.bytes(bits) - dense.kept_bytes, "B"},
                            {"experts", experts->bytes(bits), "B"},
-                           {"bits", bits, ""}}};
+                           {"layers", layers.total(), ""},
+                           {"tensor", static_cast<double>(plan.tensor), ""}}};
   });
   return dense;
 }

@@ -72,6 +72,7 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
         "B",
         "stage " + std::to_string(stage),
         {{"sequences", load.sequences, ""},
+         {"bytes_per_sequence", load.sequences > 0 ? cache / load.sequences : 0, "B"},
          {"context", load.context, "tokens"},
          {"block", d(engine_.block_tokens), "tokens", engine_.fact_id("block_tokens")},
          {"bits", bits_per_element(plan.kv), ""}}};
@@ -118,9 +119,9 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
           "stage " + std::to_string(stage),
           {{"micro_batch", buffer.micro_batch, "tokens", engine_.fact_id("micro_batch_tokens")},
            {"keys", buffer.keys, "tokens"},
+           {"inputs", whole - std::max(largest, head), "B"},
            {"layers", largest, "B"},
-           {"head", head, "B"},
-           {"input copies", buffer.input_copies, ""}}};
+           {"head", head, "B"}}};
     });
   } else {
     double peak = 0;
@@ -161,21 +162,23 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
           peak,
           "B",
           "stage " + std::to_string(stage),
-          {{"tokens", tokens, "tokens", engine_.fact_id("max_batched_tokens")},
+          {{"tokens", tokens, "tokens",
+            engine_.max_batched_tokens > 0 ? engine_.fact_id("max_batched_tokens") : ""},
+           {"layer_peak", tokens > 0 ? peak / tokens - engine_.hidden_copies * h * element : 0,
+            "B/token"},
+           {"copies", engine_.hidden_copies, ""},
            {"hidden", h, ""},
-           {"copies", engine_.hidden_copies, "", engine_.fact_id("hidden_copies")},
            {"element", element, "B"}}};
     });
     recorder.step([&] {
-      return DerivationStep{
-          &memory_formula::logits,
-          logits,
-          "B",
-          "stage " + std::to_string(stage),
-          {{"rows", rows, ""},
-           {"vocabulary", d(stack_->vocabulary), ""},
-           {"bytes per value", static_cast<double>(engine_.logits_bytes_per_value), "B",
-            engine_.fact_id("logits_bytes_per_value")}}};
+      return DerivationStep{&memory_formula::logits,
+                            logits,
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"rows", rows, ""},
+                             {"vocabulary", d(stack_->vocabulary), ""},
+                             {"value_bytes", static_cast<double>(engine_.logits_bytes_per_value),
+                              "B", engine_.fact_id("logits_bytes_per_value")}}};
     });
   }
   m[MemoryTerm::fragmentation] =

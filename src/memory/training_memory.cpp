@@ -56,6 +56,16 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     expert_weights = experts.parameters() * state.weight;
   }
   m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3);
+  recorder.step([&] {
+    return DerivationStep{&memory_formula::sharded_weights,
+                          m[MemoryTerm::weights],
+                          "B",
+                          "stage " + std::to_string(stage),
+                          {{"dense", dense_weights, "B"},
+                           {"dense_shards", plan.zero >= 3 ? dense_shards : 1, ""},
+                           {"experts", expert_weights, "B"},
+                           {"expert_shards", plan.zero >= 3 ? expert_shards : 1, ""}}};
+  });
 
   KindShare scratch;
   double unit = 0, unit_parameters = 0, largest_matrix = 0, adapter_in_out = 0;
@@ -103,8 +113,9 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                             "B",
                             "stage " + std::to_string(stage),
                             {{"rank", adapter_rank_, ""},
-                             {"in + out", adapter_in_out, ""},
-                             {"state bytes", a.weight + a.gradient + a.moments, "B"}}};
+                             {"in_plus_out", adapter_in_out, ""},
+                             {"state_bytes", a.weight + a.gradient + a.moments, "B"},
+                             {"shards", plan.zero >= 3 ? dense_shards : 1, ""}}};
     });
   } else {
     gradients =
@@ -119,36 +130,38 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                             persistent,
                             "B",
                             "stage " + std::to_string(stage),
-                            {{"trainable", dense.parameters() + experts.parameters(), ""},
-                             {"master", state.master, "B"},
-                             {"moment bytes", state.moments, "B"},
-                             {"shards", plan.zero >= 1 ? dense_shards : 1, ""}}};
+                            {{"dense", dense.parameters(), ""},
+                             {"dense_shards", plan.zero >= 1 ? dense_shards : 1, ""},
+                             {"experts", experts.parameters(), ""},
+                             {"expert_shards", plan.zero >= 1 ? expert_shards : 1, ""},
+                             {"master_bytes", state.master, "B"},
+                             {"moment_bytes", state.moments, "B"}}};
     });
   }
 
   // Whole units at once under ZeRO-3; the dequantised matrix of a quantised base; 16-bit copies
   // that autocast keeps.
-  double gathered = 0;
-  if (plan.zero >= 3 && dense_shards > 1) {
-    gathered = engine_.gathered_layers * unit;
-    if (!tuning_) gathered += unit_parameters * state.gradient;
-  }
-  if (tuning_ && (bits > 0 ? info(plan.weights).weight_only || quantised_base_
-                           : info(main_format_).weight_only))
-    gathered += largest_matrix * 2;
+  const bool whole = plan.zero >= 3 && dense_shards > 1;
+  const double whole_units = whole ? engine_.gathered_layers * unit : 0;
+  const double unit_gradient = whole && !tuning_ ? unit_parameters * state.gradient : 0;
+  const bool quantised = tuning_ && (bits > 0 ? info(plan.weights).weight_only || quantised_base_
+                                              : info(main_format_).weight_only);
+  const double dequantised = quantised ? largest_matrix * 2 : 0;
+  double casts = 0;
   if (!tuning_ && state.cast_copy > 0)
-    gathered += state.cast_copy * (plan.zero >= 3 ? engine_.gathered_layers * unit_parameters
-                                                  : dense.parameters() + experts.parameters());
+    casts = state.cast_copy * (plan.zero >= 3 ? engine_.gathered_layers * unit_parameters
+                                              : dense.parameters() + experts.parameters());
+  const double gathered = whole_units + unit_gradient + dequantised + casts;
   m[MemoryTerm::gathered] = gathered;
   recorder.step([&] {
-    return DerivationStep{
-        &memory_formula::gathered,
-        gathered,
-        "B",
-        "stage " + std::to_string(stage),
-        {{"unit", unit, "B"},
-         {"units", engine_.gathered_layers, "", engine_.fact_id("gathered_layers")},
-         {"largest matrix", largest_matrix, ""}}};
+    return DerivationStep{&memory_formula::gathered,
+                          gathered,
+                          "B",
+                          "stage " + std::to_string(stage),
+                          {{"units", whole_units, "B", engine_.fact_id("gathered_layers")},
+                           {"gradient", unit_gradient, "B"},
+                           {"dequantised", dequantised, "B"},
+                           {"casts", casts, "B"}}};
   });
 
   // Activations of the micro-batches in flight; one layer's forward temporaries on top.
@@ -162,11 +175,12 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   const double transient = tokens * std::max(forward, working);
   const double head_tokens =
       tokens / static_cast<double>(std::max<std::int64_t>(engine_.loss_chunks, 1));
-  double loss = 0;
+  double loss = 0, loss_rows = 0;
   if (last) {
     const int i = degree_index(plan.tensor);
     const double rows = i >= 0 ? ends_[static_cast<std::size_t>(i)].head_rows
                                : end_share(std::max(plan.tensor, 1)).head_rows;
+    loss_rows = rows;
     loss = head_tokens * rows * engine_.loss_bytes_per_logit;
     if (engine_.loss_chunks > 1) loss += tokens * rows * element;
   }
@@ -182,9 +196,9 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                           "B",
                           "stage " + std::to_string(stage),
                           {{"tokens", tokens, "tokens"},
-                           {"micro-batches in flight", flight, ""},
-                           {"saved of the stage", saved_layers, "B/token"},
-                           {"transient", transient, "B"}}};
+                           {"saved", saved_layers, "B/token"},
+                           {"in_flight", flight, ""},
+                           {"ends", activations - tokens * saved_layers * flight, "B"}}};
   });
   recorder.step([&] {
     return DerivationStep{&memory_formula::logits,
@@ -192,8 +206,8 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                           "B",
                           "stage " + std::to_string(stage),
                           {{"rows", head_tokens, "tokens"},
-                           {"vocabulary", d(stack_->vocabulary), ""},
-                           {"bytes per value", engine_.loss_bytes_per_logit, "B",
+                           {"vocabulary", loss_rows, ""},
+                           {"value_bytes", engine_.loss_bytes_per_logit, "B",
                             engine_.fact_id("loss_bytes_per_logit")}}};
   });
 
@@ -220,12 +234,14 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   }
   recorder.step([&] {
     return DerivationStep{&memory_formula::gradients,
-                          m[MemoryTerm::gradients],
+                          gradients,
                           "B",
                           "stage " + std::to_string(stage),
-                          {{"trainable", dense.parameters() + experts.parameters(), ""},
-                           {"gradient bytes", state.gradient, "B"},
-                           {"shards", plan.zero >= 2 ? dense_shards : 1, ""}}};
+                          {{"dense", tuning_ ? 0 : dense.parameters(), ""},
+                           {"dense_shards", plan.zero >= 2 ? dense_shards : 1, ""},
+                           {"experts", tuning_ ? 0 : experts.parameters(), ""},
+                           {"expert_shards", plan.zero >= 2 ? expert_shards : 1, ""},
+                           {"gradient_bytes", state.gradient, "B"}}};
   });
   m[MemoryTerm::fragmentation] =
       engine_.fragmentation * (m[MemoryTerm::activations] + m[MemoryTerm::logits]);
