@@ -108,7 +108,10 @@ std::optional<Message> check_split(const Stack& stack, const Plan& p, bool servi
   if (blocks > layers) return message(PlanMessage::fewer_layers_than_stages, layers, blocks);
   if (p.virtual_stages > 1) {
     if (p.pipeline < 2) return message(PlanMessage::interleaving_needs_stages);
-    if (layers % blocks != 0) return message(PlanMessage::layers_indivisible, layers, blocks);
+    // Embedding and loss may each take the place of a layer (Megatron:
+    // --account-for-embedding-in-pipeline-split, --account-for-loss-in-pipeline-split).
+    if (layers % blocks != 0 && (layers + 1) % blocks != 0 && (layers + 2) % blocks != 0)
+      return message(PlanMessage::layers_indivisible, layers, blocks);
     if (p.accumulation % p.pipeline != 0)
       return message(PlanMessage::interleaving_micro_batches, p.accumulation, p.pipeline);
   }

@@ -92,6 +92,10 @@ TEST(Legality, Pipelines) {
   EXPECT_FALSE(check_split(s, p, true));
   p.virtual_stages = 2;
   EXPECT_EQ(reason(s, p, false), message_id(PlanMessage::layers_indivisible));
+  // 30 layers, the embedding and the loss make 8 blocks of 4.
+  Plan eight;
+  eight.pipeline = 4, eight.virtual_stages = 2, eight.accumulation = 8;
+  EXPECT_FALSE(check_split(stack_of(32, 8, 14336, 30), eight, false));
   p.pipeline = 4;
   EXPECT_EQ(reason(s, p, false), message_id(PlanMessage::interleaving_micro_batches));
   p.accumulation = 8;
