@@ -6,6 +6,7 @@
 
 #include "memory/formulas.hpp"
 #include "memory/stage_layers.hpp"
+#include "plan/legality.hpp"
 
 namespace trigon {
 namespace {
@@ -173,10 +174,9 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
     const KindShare& s = kind_at(k, plan.tensor, scratch);
     dense += s.weights.dense.times(n);
     if (s.weights.expert_count > 0) {
-      // A rank holds whole experts; one expert is divided by what remains of the tensor group
-      // (serving) or by all of it (training, where the expert group lies across data ranks).
+      // A rank holds whole experts, each divided by the ranks that share it.
       double local = std::ceil(s.weights.expert_count / std::max(plan.expert, 1));
-      double inner = serving_ ? std::max(1, plan.tensor / std::max(plan.expert, 1)) : plan.tensor;
+      double inner = expert_tensor_ranks(plan, serving_);
       *experts += s.weights.experts.times(n * local / s.weights.expert_count / inner);
     }
   }

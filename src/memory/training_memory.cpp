@@ -8,6 +8,7 @@
 #include "memory/memory_model.hpp"
 #include "memory/recipe.hpp"
 #include "memory/stage_layers.hpp"
+#include "plan/legality.hpp"
 
 namespace trigon {
 namespace {
@@ -39,7 +40,9 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // Shards: dense parameters over data x context ranks; experts over those of them that hold the
   // same experts.
   const double dense_shards = std::max(1, plan.data * plan.context);
-  const double expert_shards = std::max(1.0, dense_shards / std::max(plan.expert, 1));
+  const double expert_inner = expert_tensor_ranks(plan, false);
+  const double expert_shards =
+      std::max(1.0, dense_shards * plan.tensor / expert_inner / std::max(plan.expert, 1));
   auto divided = [&](double dense_bytes, double expert_bytes, int from_stage) {
     return plan.zero >= from_stage ? dense_bytes / dense_shards + expert_bytes / expert_shards
                                    : dense_bytes + expert_bytes;
@@ -80,7 +83,7 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     const KindShare& s = kind_at(k, plan.tensor, scratch);
     const double local_experts =
         s.weights.expert_count > 0 ? std::ceil(s.weights.expert_count / std::max(plan.expert, 1)) /
-                                         s.weights.expert_count / plan.tensor
+                                         s.weights.expert_count / expert_inner
                                    : 0;
     const WeightShare own = s.weights.experts.times(local_experts);
     const double parameters = s.weights.dense.parameters() + own.parameters();

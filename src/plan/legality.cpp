@@ -69,7 +69,7 @@ std::optional<Message> check_layer(const Layer& layer, const Plan& p, bool servi
       if (auto m = groups(f->down, t)) return m;
     } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {
       if (auto m = indivisible(PlanMessage::experts_do_not_divide, x->experts, e)) return m;
-      const std::int64_t inner = serving ? std::max<std::int64_t>(t / e, 1) : t;
+      const std::int64_t inner = expert_tensor_ranks(p, serving);
       if (auto m = indivisible(PlanMessage::width_does_not_divide, x->width, inner)) return m;
       Linear down = x->down;
       down.split = Split::row;
@@ -99,7 +99,9 @@ std::optional<Message> check_split(const Stack& stack, const Plan& p, bool servi
   for (const LayerRun& r : stack.runs)
     if (auto m = check_layer(r.layer, p, serving)) return m;
   if (p.expert > 1) {
-    const std::int64_t group = serving ? p.tensor : static_cast<std::int64_t>(p.data) * p.context;
+    // Training: across data and context ranks, or across the tensor ranks as well.
+    std::int64_t group = serving ? p.tensor : static_cast<std::int64_t>(p.data) * p.context;
+    if (!serving && group % p.expert != 0) group *= p.tensor;
     if (group % p.expert != 0)
       return message(PlanMessage::expert_group, p.expert, group, nearest_divisor(group, p.expert));
   }

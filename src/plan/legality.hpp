@@ -19,4 +19,13 @@ inline std::optional<Message> check_split(const Stack& stack, const Plan& plan) 
   return reason ? check_split(stack, plan, false) : reason;
 }
 
+// Ranks that divide one expert. Serving: what the expert degree leaves of the tensor group.
+// Training: the tensor group while data and context ranks hold the expert group (Megatron's default
+// of --expert-tensor-parallel-size), else one: the expert group then spans tensor ranks too.
+inline int expert_tensor_ranks(const Plan& p, bool serving) {
+  const int e = p.expert > 1 ? p.expert : 1;
+  if (serving) return p.tensor / e > 1 ? p.tensor / e : 1;
+  return p.data * p.context % e == 0 ? p.tensor : 1;
+}
+
 }  // namespace trigon

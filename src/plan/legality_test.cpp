@@ -81,6 +81,12 @@ TEST(Legality, Experts) {
   p.data = 8;
   EXPECT_FALSE(check_split(s, p, false));
   EXPECT_EQ(reason(stack_of(32, 8, 14336, 32), p, false), message_id(PlanMessage::no_experts));
+  EXPECT_EQ(expert_tensor_ranks(p, false), 4);
+  p.data = 2;  // 8 expert ranks need the tensor ranks too: experts stay whole
+  EXPECT_FALSE(check_split(s, p, false));
+  EXPECT_EQ(expert_tensor_ranks(p, false), 1);
+  p.data = 1;
+  EXPECT_EQ(reason(s, p, false), message_id(PlanMessage::expert_group));
 }
 
 TEST(Legality, Pipelines) {
