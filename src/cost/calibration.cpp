@@ -50,6 +50,7 @@ EngineTable read_engine_table(const FactSheet& sheet) {
     EngineCoefficients c;
     c.compute_factor = number("compute_factor", 1);
     c.stream_factor = number("stream_factor", 1);
+    c.attention_factor = number("attention_factor", 1);
     c.step_overhead_seconds = number("step_overhead_seconds", 0);
     c.request_overhead_seconds = number("request_overhead_seconds", 0);
     c.layer_overhead_seconds = number("layer_overhead_seconds", 0);
@@ -197,6 +198,7 @@ Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Ac
       double slower = std::exp(-sigma * c.error);
       c.compute_factor /= slower;
       c.stream_factor /= slower;
+      c.attention_factor /= slower;
       c.step_overhead_seconds *= slower;
       c.request_overhead_seconds *= slower;
       c.layer_overhead_seconds *= slower;

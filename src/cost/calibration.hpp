@@ -86,6 +86,7 @@ struct LinkCoefficients {
 struct EngineCoefficients {
   double compute_factor = 1;            // multiplies matrix ceilings
   double stream_factor = 1;             // multiplies bandwidth ceilings
+  double attention_factor = 1;          // multiplies both roofs of attention
   double step_overhead_seconds = 0;     // scheduler, sampling, input preparation of one step
   double request_overhead_seconds = 0;  // once a request: API, tokenizing
   double layer_overhead_seconds = 0;    // launches that the device waits for: least time a layer

@@ -75,9 +75,9 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
     fill = waves / std::ceil(waves);
   }
   double compute = op.flops * padding * (keys + a.keys_half) /
-                   (keys * peak * a.prefill_ceiling * d.engine.compute_factor * fill);
+                   (keys * peak * a.prefill_ceiling * d.engine.attention_factor * fill);
   double memory =
-      (op.data_bytes + a.half_bytes) / (d.bandwidth * a.decode_ceiling * d.engine.stream_factor);
+      (op.data_bytes + a.half_bytes) / (d.bandwidth * a.decode_ceiling * d.engine.attention_factor);
   double latency = decode ? a.decode_latency_seconds : a.prefill_latency_seconds;
   return combine(compute, memory, d.operators.launch_seconds + latency, 3);
 }

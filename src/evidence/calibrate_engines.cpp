@@ -142,6 +142,7 @@ struct Fit {
       auto away = [&](double a, double b) { return std::fabs(std::log(a / b)); };
       double penalty = away(c.compute_factor, start.compute_factor) +
                        away(c.stream_factor, start.stream_factor) +
+                       0.5 * away(c.attention_factor, start.attention_factor) +
                        0.05 * away(c.step_overhead_seconds, start.step_overhead_seconds) +
                        0.05 * away(c.layer_overhead_seconds, start.layer_overhead_seconds) +
                        (training ? 0.3 * away(c.overlap + 0.1, start.overlap + 0.1) : 0);
@@ -149,6 +150,7 @@ struct Fit {
     };
     std::vector<FitParameter> p{{&c.compute_factor, 0.02, 1.6},
                                 {&c.stream_factor, 0.02, 1.25},
+                                {&c.attention_factor, 0.01, 1.6},
                                 {&c.layer_overhead_seconds, 1e-6, 5e-3}};
     if (training) {
       p.push_back({&c.overlap, 0.05, 1});
@@ -156,7 +158,7 @@ struct Fit {
     } else {
       p.push_back({&c.step_overhead_seconds, 1e-5, 0.05});
     }
-    minimise(p, loss, 120, 41);
+    minimise(p, loss, 150, 41);
     std::vector<double> errors;
     for (std::size_t i : seen) errors.push_back(std::fabs(log_error((*rows)[i], c)));
     std::sort(errors.begin(), errors.end());
@@ -347,9 +349,10 @@ std::vector<std::pair<std::string, std::string>> write_engine_sheets(const Engin
       out += fmt::format("\n[[engine]]\nengine = \"{}\"\nscope = \"{}\"\nclass = \"{}\"\n",
                          key.substr(0, a), key.substr(a + 1, b - a - 1), key.substr(b + 1));
       out += fmt::format(
-          "compute_factor = {:.4g}\nstream_factor = {:.4g}\nstep_overhead_seconds = {:.4g}\n"
+          "compute_factor = {:.4g}\nstream_factor = {:.4g}\nattention_factor = {:.4g}\n"
+          "step_overhead_seconds = {:.4g}\n"
           "layer_overhead_seconds = {:.4g}\n",
-          c.compute_factor, c.stream_factor, c.step_overhead_seconds, c.layer_overhead_seconds);
+          c.compute_factor, c.stream_factor, c.attention_factor, c.step_overhead_seconds, c.layer_overhead_seconds);
       auto rows = fit.rows.find(key);
       out += fmt::format("overlap = {:.4g}\nerror = {:.4g}\nrows = {}\n", c.overlap, c.error,
                          rows == fit.rows.end() ? 1 : rows->second);

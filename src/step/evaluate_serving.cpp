@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "step/evaluate_parts.hpp"
+#include "step/pass_time.hpp"
 
 namespace trigon {
 namespace {
@@ -175,7 +176,7 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   double input = static_cast<double>(job.input_tokens);
   double prefill = prefill_seconds(t, plan, 1);
   // What a prompt costs when many wait: they share passes up to the token budget.
-  double together = std::max(1.0, std::floor(static_cast<double>(t.engine.max_batched_tokens) /
+  double together = std::max(1.0, std::floor(pass_tokens(t.engine) /
                                              std::max(1.0, input)));
   double loaded_prefill =
       together > 1 ? prefill_seconds(t, plan, together) / together : prefill;

@@ -14,6 +14,8 @@ struct PromptPasses {
   double new_tokens = 0;   // per sequence in each pass
   double mean_cached = 0;  // tokens of earlier chunks
 };
+// Tokens of one forward pass at most; 0: no limit.
+double pass_tokens(const EnginePolicy& e);
 PromptPasses prompt_passes(double sequences, double input, double budget);
 
 Pass decode_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double batch);

@@ -48,6 +48,12 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
 
 }  // namespace
 
+double pass_tokens(const EnginePolicy& e) {
+  // llama.cpp feeds the device in micro-batches, whatever the batch it accepts.
+  return static_cast<double>(e.micro_batch_tokens > 0 ? e.micro_batch_tokens
+                                                      : e.max_batched_tokens);
+}
+
 PromptPasses prompt_passes(double sequences, double input, double budget) {
   PromptPasses p;
   if (budget <= 0 || sequences * input <= budget) return {1, sequences, input, 0};
@@ -120,7 +126,7 @@ void fill_inference(Tables& t, std::int32_t asked_batch) {
       std::int32_t e = expert <= tensor && tensor % expert == 0 ? expert : 1;
       for (std::int32_t b : i.batches) {
         i.decode.push_back(pass_time(t, decode_pass(t, tensor, e, b)));
-        PromptPasses passes = prompt_passes(b, l.input, static_cast<double>(t.engine.max_batched_tokens));
+        PromptPasses passes = prompt_passes(b, l.input, pass_tokens(t.engine));
         PassTime one = pass_time(t, prefill_pass(t, tensor, e, passes));
         i.prefill.push_back({one.layers * passes.passes, one.ends * passes.passes});
       }
