@@ -125,8 +125,6 @@ struct Fit {
       sample.push_back(seen[k * seen.size() / std::min(kMost, seen.size())]);
     EngineCoefficients c = parent;
     bool training = (*rows)[seen[0]].training;
-    double total = 0;
-    for (const auto& [source, w] : per_source) total += std::sqrt(w);
     auto weight = [&](const Fitted& f) { return f.weight / std::sqrt(per_source[f.source]); };
     EngineCoefficients start = c;
     auto loss = [&] {
