@@ -12,6 +12,17 @@ bool is_sixteen_or_wider(Format f) {
   return f == Format::bf16 || f == Format::f16 || f == Format::f32;
 }
 
+constexpr double kNoWindow = 1e18;
+
+// Mean keys of a causal query: query i of the pass (1..fresh) sees min(cached + i, window).
+double keys_within(const Pass& pass, double window) {
+  double cached = pass.cached_tokens, fresh = pass.new_tokens;
+  if (cached >= window) return window;
+  if (cached + fresh <= window) return cached + (fresh + 1) / 2;
+  double ramp = window - cached;  // queries that do not fill the window yet
+  return (ramp * (cached + (ramp + 1) / 2) + (fresh - ramp) * window) / fresh;
+}
+
 struct LayerWriter {
   const Stack& stack;
   const Pass& pass;
@@ -78,7 +89,8 @@ struct LayerWriter {
 
   void attention(const Attention& a) {
     double t = tensor();
-    double kv_ranks = std::min<double>(t, static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)));
+    double kv_ranks =
+        std::min<double>(t, static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)));
     double rows = tokens();
     linear("attention.q", a.q, t, 1, rows);
     if (!a.shares_cache_of) {
@@ -88,12 +100,13 @@ struct LayerWriter {
     double heads = static_cast<double>(a.heads) / t;
     double kv_heads = static_cast<double>(a.kv_heads) / kv_ranks;
     double qk = static_cast<double>(a.head_dim), v = static_cast<double>(a.value_dim);
+    // Keys that serve as values are cached and read once.
+    bool one_cache = a.keys_are_values && !a.values_cached_apart;
     // Rotation, per-head norms and the cache write touch q and k once.
-    elementwise("attention.rotate", rows * (heads + kv_heads) * qk,
-                pass.fused_elementwise ? 1 : 3, pass.fused_elementwise ? 1 : 3);
+    elementwise("attention.rotate", rows * (heads + kv_heads) * qk, pass.fused_elementwise ? 1 : 3,
+                pass.fused_elementwise ? 1 : 3);
     scores("attention.scores", heads, kv_heads, qk, v, mean_keys(a, pass),
-           static_cast<double>(a.heads) / static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)),
-           kv_heads * (qk + v));
+           heads / std::max(1.0, kv_heads), kv_heads * (one_cache ? qk : qk + v));
     linear("attention.o", a.o, 1, t, rows);
     reduce_hidden("attention.reduce");
   }
@@ -131,22 +144,42 @@ struct LayerWriter {
     double rank = static_cast<double>(a.kv_lora_rank), rope = static_cast<double>(a.rope_dim);
     double nope = static_cast<double>(a.nope_dim), value = static_cast<double>(a.value_dim);
     bool decode = pass.new_tokens < 2 && pass.cached_tokens > 0;
-    double keys = decode ? pass.cached_tokens + 1 : pass.cached_tokens + (pass.new_tokens + 1) / 2;
-    if (decode && pass.absorbed_latent) {
+    double keys = keys_within(pass, kNoWindow);
+    bool sparse = a.indexer && a.indexer->top_k > 0;
+    if (sparse) {
+      index(*a.indexer, keys);
+      keys = keys_within(pass, static_cast<double>(a.indexer->top_k));
+    }
+    // Queries that each choose their own tokens cannot share expanded heads.
+    if (pass.absorbed_latent && (decode || sparse)) {
       // kv_up is applied to queries and outputs instead of to every cached token, and all heads
       // share the one latent: 2 x heads operations a byte.
-      Linear absorb = a.kv_up;
-      linear("attention.kv_absorb", absorb, t, 1, rows);
-      scores("attention.scores", heads, 1, rank + rope, rank, keys, static_cast<double>(a.heads),
-             rank + rope);
+      linear("attention.kv_absorb", a.kv_up, t, 1, rows);
+      scores("attention.scores", heads, 1, rank + rope, rank, keys, heads, rank + rope);
     } else {
-      double expanded = decode ? pass.sequences * keys : rows;
-      linear("attention.kv_up", a.kv_up, t, 1, expanded);
+      // A cached latent is expanded again for each pass; expanded heads are cached as they are.
+      double cached = pass.absorbed_latent ? pass.sequences * pass.cached_tokens : 0;
+      linear("attention.kv_up", a.kv_up, t, 1, rows + cached);
       scores("attention.scores", heads, heads, nope + rope, value, keys, 1,
              heads * (nope + rope + value));
     }
     linear("attention.o", a.o, 1, t, rows);
     reduce_hidden("attention.reduce");
+  }
+
+  // The sparse indexer scores every cached token with small heads and FP8 keys, whole on each rank
+  // of a tensor group.
+  void index(const SparseIndexer& x, double keys) {
+    linear("indexer.q", x.q, 1, 1, tokens());
+    linear("indexer.k", x.k, 1, 1, tokens());
+    linear("indexer.weights", x.weights, 1, 1, tokens());
+    double heads = static_cast<double>(x.heads), width = static_cast<double>(x.head_dim);
+    scores("indexer.scores", heads, 1, width, 0, keys, heads, width);
+    // One byte an element whatever the main cache holds, queries included.
+    Operator& op = out.back();
+    op.weights = Format::fp8_tensor;
+    op.data_bytes =
+        pass.sequences * (pass.cached_tokens + pass.new_tokens) * width + tokens() * heads * width;
   }
 
   void mlp(const Mlp& m, const char* reduce) {
@@ -195,7 +228,7 @@ struct LayerWriter {
     elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1, 1);
     expert_linear("moe.down", m.down, pairs, hit, slice, false);
     // Permutation to expert order and the weighted sum back.
-    elementwise("moe.permute", rows * active * static_cast<double>(stack.hidden) / ep, 2, 2);
+    elementwise("moe.permute", pairs * static_cast<double>(stack.hidden), 2, 2);
     if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.combine", rows * active);
     if (m.shared) {
       mlp(*m.shared, nullptr);
@@ -210,7 +243,7 @@ struct LayerWriter {
     op.name = name;
     op.payload_bytes = pairs * static_cast<double>(stack.hidden) * act();
     op.ranks = pass.expert;
-    op.across_experts = true;
+    op.stride = pass.tensor;
     out.push_back(op);
   }
 };
@@ -224,20 +257,20 @@ double experts_hit(double experts, double active, double tokens) {
 
 double mean_keys(const Attention& a, const Pass& pass) {
   double cached = pass.cached_tokens, fresh = pass.new_tokens;
-  // Query i of the pass (1..fresh) sees cached + i keys when causal.
-  double keys = a.causal ? cached + (fresh + 1) / 2 : cached + fresh;
-  if (a.window) {
-    double w = static_cast<double>(*a.window);
-    if (cached >= w) {
-      keys = w;
-    } else if (cached + fresh > w) {
-      // Ramp up to the window, then flat.
-      double ramp = w - cached;
-      keys = (ramp * (cached + (ramp + 1) / 2) + (fresh - ramp) * w) / fresh;
-    }
+  if (a.chunk) {
+    double c = static_cast<double>(*a.chunk);
+    // One token somewhere in its chunk sees half of it on average.
+    if (fresh < 2) return cached + fresh <= c ? cached + 1 : (c + 1) / 2;
+    // Keys that the first n queries of a sequence see in all.
+    auto seen = [c](double n) {
+      double rest = std::fmod(n, c);
+      return std::floor(n / c) * c * (c + 1) / 2 + rest * (rest + 1) / 2;
+    };
+    return (seen(cached + fresh) - seen(cached)) / fresh;
   }
-  if (a.chunk) keys = std::min(keys, (static_cast<double>(*a.chunk) + 1) / 2);
-  return keys;
+  if (!a.causal)
+    return std::min(cached + fresh, a.window ? static_cast<double>(*a.window) : kNoWindow);
+  return keys_within(pass, a.window ? static_cast<double>(*a.window) : kNoWindow);
 }
 
 void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, OperatorList& out) {

@@ -10,15 +10,15 @@ namespace trigon {
 
 // One forward pass over one rank's share of a model.
 struct Pass {
-  double sequences = 1;       // in this pass
-  double new_tokens = 1;      // per sequence: the prompt (prefill), 1 (decode), s (training)
-  double cached_tokens = 0;   // per sequence, before this pass (mean over the sequences)
-  double logits_rows = 1;     // per sequence
-  Format kv = Format::bf16;   // what the cache is stored in
+  double sequences = 1;      // in this pass
+  double new_tokens = 1;     // per sequence: the prompt (prefill), 1 (decode), s (training)
+  double cached_tokens = 0;  // per sequence, before this pass (mean over the sequences)
+  double logits_rows = 1;    // per sequence
+  Format kv = Format::bf16;  // what the cache is stored in
   Format activations = Format::bf16;
-  std::int32_t tensor = 1;    // tensor-parallel ranks
-  std::int32_t expert = 1;    // expert-parallel ranks
-  std::int32_t context = 1;   // context-parallel ranks (training)
+  std::int32_t tensor = 1;           // tensor-parallel ranks
+  std::int32_t expert = 1;           // expert-parallel ranks
+  std::int32_t context = 1;          // context-parallel ranks (training)
   bool expert_inside_tensor = true;  // serving: EP divides the tensor group's experts
   bool sequence_parallel = false;    // all-gather + reduce-scatter instead of all-reduce
   bool fused_elementwise = true;     // compiled or fused kernels: each norm and activation

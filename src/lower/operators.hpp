@@ -39,8 +39,8 @@ struct Operator {
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;
   std::int32_t ranks = 1;
-  bool across_experts = false;  // the group is the expert-parallel one
-  bool trainable = true;        // weights that get a gradient when training
+  std::int32_t stride = 1;  // between neighbours of the group, in ranks
+  bool trainable = true;    // weights that get a gradient when training
 };
 
 using OperatorList = std::vector<Operator>;
