@@ -176,7 +176,10 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   if (auto r = take_model(row, names, c)) return *r;
   if (auto r = take_identity(row, c)) return *r;
   if (row.flag("speculative")) return Refusal{RefusalReason::speculative_decoding, "speculative"};
-  if (row.flag("disaggregated")) return Refusal{RefusalReason::disaggregated, "disaggregated"};
+  const std::string_view engine = row.text("engine");
+  const bool split = engine.size() > 3 && engine.substr(engine.size() - 3) == " PD";
+  if (row.flag("disaggregated") || split)
+    return Refusal{RefusalReason::disaggregated, "disaggregated"};
   if (!row.text("offload").empty()) return Refusal{RefusalReason::offloading, "offload"};
   if (auto r = take_weights(row, names, c)) return *r;
   if (const auto kv = row.text("kv_format"); !kv.empty()) {

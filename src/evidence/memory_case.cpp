@@ -1,6 +1,7 @@
 // Rows of memory measurements.
 
 #include <algorithm>
+#include <cstring>
 
 #include "evidence/messages.hpp"
 #include "evidence/resolve.hpp"
@@ -42,15 +43,32 @@ double bytes_on_host(const Case& c) {
   return n ? static_cast<double>(n->value()) : 0;
 }
 
+// What a number covers, and where it was read, if the row does not say: logs of llama.cpp give
+// sums over cards, frameworks on torch the allocator's count of one card.
+std::string_view span_of(const Row& row) {
+  const std::string_view span = row.text("span"), component = row.text("component");
+  if (!span.empty()) return span;
+  const bool sums = row.text("engine").find("llama.cpp") != std::string_view::npos;
+  return sums && (component == "weights" || component == "kv_cache") ? "total" : "rank";
+}
+std::string_view measure_of(const Row& row) {
+  const std::string_view measure = row.text("measure"), engine = row.text("engine");
+  if (!measure.empty()) return measure;
+  if (engine == "transformers+peft") return "reserved";
+  for (const char* torch : {"transformers", "litgpt", "megatron-lm", "torchtune"})
+    if (engine.substr(0, std::strlen(torch)) == torch) return "allocated";
+  return "device";
+}
+
 // Weights and caches of all cards together do not depend on how layers are dealt out.
 bool one_card_says_all(const Row& row) {
-  const std::string_view component = row.text("component"), span = row.text("span");
-  return (component == "weights" || component == "kv_cache") && !span.empty() && span != "rank";
+  const std::string_view component = row.text("component");
+  return (component == "weights" || component == "kv_cache") && span_of(row) != "rank";
 }
 
 std::optional<Refusal> take_component(const Row& row, Case& c) {
   const std::string_view component = row.text("component"), unit = row.text("unit");
-  const std::string_view engine = row.text("engine"), measure = row.text("measure");
+  const std::string_view engine = row.text("engine"), measure = measure_of(row);
   Readout& r = c.readout;
   if (component == "fits") {
     r.kind = Readout::Kind::fits;
@@ -66,13 +84,13 @@ std::optional<Refusal> take_component(const Row& row, Case& c) {
   if (!scale) return Refusal{RefusalReason::bad_value, "unit"};
   c.measured *= *scale;
   r.kind = Readout::Kind::memory_terms;
-  const std::string_view span = row.text("span");
+  const std::string_view span = span_of(row);
   r.over_ranks = span == "total" || span == "device_total" || span == "file";
   if (span == "file") r.plus += bytes_on_host(c);
   if (component == "peak_total") {
     r.terms = kAllocated;
     if (measure == "reserved") r.terms = with(kAllocated, {MemoryTerm::fragmentation});
-    if (measure == "device" || measure.empty())
+    if (measure == "device")
       r.terms = with(kAllocated, {MemoryTerm::fragmentation, MemoryTerm::context,
                                   MemoryTerm::collectives, MemoryTerm::graphs});
   } else if (component == "steady_state") {
@@ -199,7 +217,7 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
     return Refusal{RefusalReason::method_not_supported, std::string(offload)};
   // A cache and a whole file are the same wherever their parts lie.
   const std::string_view component = row.text("component");
-  if (!offload.empty() && component != "kv_cache" && row.text("span") != "file")
+  if (!offload.empty() && component != "kv_cache" && span_of(row) != "file")
     return Refusal{RefusalReason::offloading, std::string(offload)};
   if (auto r = take_weights(row, names, c)) return *r;
   if (auto r =
