@@ -7,7 +7,7 @@ usage: tools/import_measured.py [SHARED_DATA_DIR] [OUTPUT_DIR]
 Reads measured/{train,infer,memory,comm,matmul}.csv and suspect.csv. Configuration that the
 sources gave only in prose becomes columns here, once; the prose itself is not kept. Rows called
 doubtful are fixed, marked in the column `trust` (low, exclude) or dropped where a better row of
-the same measurement exists. The rules are in import_measured_rules.py; running this twice gives
+the same measurement exists. The rules are in import_measured_rules.py and import_measured_memory.py; running this twice gives
 the same bytes.
 """
 import csv
@@ -16,6 +16,7 @@ import re
 import sys
 from pathlib import Path
 
+import import_measured_memory
 import import_measured_rules as rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,7 +76,7 @@ def main():
     for name, columns, fix in (
         ("train", rules.TRAIN_COLUMNS, rules.train),
         ("infer", rules.INFER_COLUMNS, rules.infer),
-        ("memory", rules.MEMORY_COLUMNS, rules.memory),
+        ("memory", rules.MEMORY_COLUMNS, import_measured_memory.memory),
     ):
         rows = []
         for r in rules.drop_superseded(name, read(shared / "measured" / f"{name}.csv")):
