@@ -169,6 +169,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.whole("large_card_batched_tokens", &p.large_card_batched_tokens);
   l.whole("large_card_sequences", &p.large_card_sequences);
   l.texts("large_card_not", &p.large_card_not);
+  l.numbers("fraction_ranks", &p.fraction_ranks);
+  l.numbers("fraction_values", &p.fraction_values);
   l.numbers("tier_gib", &p.tier_gib);
   l.numbers("tier_tokens", &p.tier_tokens);
   l.numbers("tier_graphs", &p.tier_graphs);

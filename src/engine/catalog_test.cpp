@@ -94,6 +94,13 @@ TEST_F(Engines, CardsChooseTheirDefaults) {
   // 512 + 1.5 * 8192 + 2 * 256 + 1024 / 8 MiB.
   EXPECT_EQ(s.reserve(1, 1).in_base(), (512 + 12288 + 512 + 128) * kMi);
   EXPECT_EQ(s.reserve(8, 1).in_base(), (512 + 12288 + 1024 + 1024) * kMi);
+  EXPECT_TRUE(s.derives_fraction());
+  EnginePolicy older = get("sglang", "0.4.6.post1");
+  EXPECT_FALSE(older.derives_fraction());
+  EXPECT_EQ(older.fraction(1), 0.88);
+  EXPECT_EQ(older.fraction(6), 0.85);
+  older.memory_fraction = 0.7;
+  EXPECT_EQ(older.fraction(8), 0.7);
 }
 
 TEST_F(Engines, DefaultsRunOnTheCard) {

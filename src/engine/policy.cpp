@@ -27,6 +27,14 @@ EnginePolicy EnginePolicy::on_card(Bytes reported, std::string_view architecture
   return p;
 }
 
+double EnginePolicy::fraction(int tensor) const {
+  double f = memory_fraction;
+  if (memory_fraction <= 0)
+    for (std::size_t i = 0; i < fraction_ranks.size() && i < fraction_values.size(); ++i)
+      if (tensor >= fraction_ranks[i]) f = fraction_values[i];
+  return f;
+}
+
 Bytes EnginePolicy::reserve(int tensor, int pipeline) const {
   const auto& graphs = tensor >= 4 ? tier_graphs_tp4 : tier_graphs;
   // At least 2,048 prefill tokens are reckoned with.

@@ -87,6 +87,10 @@ struct EnginePolicy {
   std::vector<double> tier_gib, tier_tokens, tier_graphs, tier_graphs_tp4;
   Bytes reserve_base{}, reserve_per_token{}, reserve_per_graph{}, reserve_per_8_ranks{};
   bool derives_fraction() const { return reserve_base > Bytes{} && memory_fraction <= 0; }
+  // Or a fraction by tensor-parallel ranks: from so many on. Both only while none is given.
+  std::vector<double> fraction_ranks, fraction_values;
+  // The fraction that holds for a plan: what was given, or by ranks.
+  double fraction(int tensor) const;
   bool card_resolved = false;  // `on_card` has run: what was set since stays
 
   std::int64_t vocabulary_padding = 1;  // rows of embedding and head are padded to a multiple

@@ -276,7 +276,7 @@ FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
 //                    the engine reserves
 Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
   const double all = m.total(), kv = m[MemoryTerm::kv_cache];
-  const double f = engine_.memory_fraction;
+  const double f = engine_.fraction(plan.tensor);
   const double reserve =
       engine_.derives_fraction() ? engine_.reserve(plan.tensor, plan.pipeline).in_base() : 0;
   auto of = [&](double total) {

@@ -210,6 +210,58 @@ TEST(MemoryModel, QloraKeepsFourBitsAndSmallAdapters) {
   EXPECT_EQ(r[MemoryTerm::gathered], 4096 * 11008 * 2.0);
 }
 
+TEST(MemoryModel, DerivationsHoldTheirNumbers) {
+  Model model = test::mixtral_8x7b();
+  Train t;
+  t.sequence = 4096;
+  EnginePolicy e = plain_engine();
+  e.loss_bytes_per_logit = 6;
+  e.gradients_persist = true;
+  MemoryModel m = prepared(model, t, 64, e);
+  Plan p;
+  p.tensor = 2;
+  p.data = 8;
+  p.expert = 4;
+  p.zero = 3;
+  p.recipe = TrainRecipe::mixed_fp32_grad;
+  Record heard;
+  RankMemory r = m.evaluate(p, 0, heard);
+  auto symbol = [](const DerivationStep& s, std::string_view name) {
+    for (const Symbol& x : s.symbols)
+      if (name == x.name) return x.value;
+    ADD_FAILURE() << "no symbol " << name;
+    return 0.0;
+  };
+  auto sharded = [&](const DerivationStep& s) {
+    return symbol(s, "dense") / symbol(s, "dense_shards") +
+           symbol(s, "experts") / symbol(s, "expert_shards");
+  };
+  int seen = 0;
+  for (const DerivationStep& s : heard.derivation.steps) {
+    const std::string expression = s.formula->expression, name = s.formula->name;
+    if (name == "memory.weights" && expression.find("dense_shards") != expression.npos) {
+      EXPECT_DOUBLE_EQ(sharded(s), r[MemoryTerm::weights]);
+      EXPECT_EQ(symbol(s, "expert_shards"), 2);
+    } else if (name == "memory.optimizer") {
+      EXPECT_DOUBLE_EQ(sharded(s) * (symbol(s, "master_bytes") + symbol(s, "moment_bytes")),
+                       r[MemoryTerm::master_weights] + r[MemoryTerm::optimizer]);
+    } else if (name == "memory.gradients") {
+      EXPECT_DOUBLE_EQ(sharded(s) * symbol(s, "gradient_bytes"), r[MemoryTerm::gradients]);
+    } else if (name == "memory.logits") {
+      EXPECT_DOUBLE_EQ(symbol(s, "rows") * symbol(s, "vocabulary") * symbol(s, "value_bytes"),
+                       s.value);
+    } else if (name == "memory.gathered") {
+      EXPECT_DOUBLE_EQ(symbol(s, "units") + symbol(s, "gradient") + symbol(s, "dequantised") +
+                           symbol(s, "casts"),
+                       r[MemoryTerm::gathered]);
+    } else {
+      continue;
+    }
+    ++seen;
+  }
+  EXPECT_EQ(seen, 5);
+}
+
 TEST(MemoryModel, RecorderChangesNothing) {
   std::mt19937 random(7);
   Model models[] = {test::llama31_8b(), test::mixtral_8x7b(), test::deepseek_v3()};
