@@ -76,8 +76,7 @@ Result<Calibration> Calibration::load(const FactStore& store) {
     put("link/", c.links_);
   }
   const FactSheet* engines = store.find("calibration", "engines");
-  c.engines_ =
-      std::make_shared<EngineTable>(engines ? read_engine_table(*engines) : EngineTable());
+  c.engines_ = std::make_shared<EngineTable>(engines ? read_engine_table(*engines) : EngineTable());
   return c;
 }
 
@@ -153,8 +152,9 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   t.decode_latency_seconds = or_zero(decode, "attention.decode_latency_seconds");
   if (const FactSheet* s = with_key({family, vendor, any}, "launch.seconds")) {
     out.launch_error = or_zero(s, "launch.error");
+    // A cost, not a rate: what makes rates larger makes it smaller, by the same factor.
     out.launch_seconds =
-        moved_by(or_zero(s, "launch.seconds"), -out.launch_error, ErrorGroup::host);
+        or_zero(s, "launch.seconds") / moved_by(1, out.launch_error, ErrorGroup::host);
   }
   return out;
 }
@@ -186,9 +186,9 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
 Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Accelerator& a,
                                                bool training, std::string_view weight_class) const {
   const std::string_view any = training ? "any-train" : "any-serve";
-  std::pair<std::string_view, std::string_view> scopes[] = {
-      {engine, a.family}, {engine, a.vendor}, {engine, ""}, {any, a.family}, {any, a.vendor},
-      {any, ""}};
+  std::pair<std::string_view, std::string_view> scopes[] = {{engine, a.family}, {engine, a.vendor},
+                                                            {engine, ""},       {any, a.family},
+                                                            {any, a.vendor},    {any, ""}};
   for (const auto& [name, scope] : scopes)
     for (std::string_view cls : {weight_class, std::string_view("all")}) {
       auto it = engines_->find(engine_key(name, scope, cls));
@@ -202,8 +202,8 @@ Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Ac
       c.step_overhead_seconds *= slower;
       c.request_overhead_seconds *= slower;
       c.layer_overhead_seconds *= slower;
-      c.basis = scope == a.family && c.end_to_end && name != any ? Basis::calibrated
-                                                                 : Basis::analytic;
+      c.basis =
+          scope == a.family && c.end_to_end && name != any ? Basis::calibrated : Basis::analytic;
       return c;
     }
   return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, engine),

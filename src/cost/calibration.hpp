@@ -33,12 +33,12 @@ constexpr std::size_t kErrorGroups = static_cast<std::size_t>(ErrorGroup::count_
 //   wave = tiles / (ceil(tiles / SMs) * SMs),
 //   t_memory  = bytes / (bandwidth * stream.ceiling).
 struct MatrixCoefficients {
-  double ceiling = 0;        // share of the dense peak
-  double k_half = 0;         // reduction length at which half of the ceiling is reached
-  double wave_exponent = 0;  // 1: whole waves are paid, 0: none (split-k, stream-k)
-  double sharpness = 3;      // of the roofline's corner
+  double ceiling = 0;          // share of the dense peak
+  double k_half = 0;           // reduction length at which half of the ceiling is reached
+  double wave_exponent = 0;    // 1: whole waves are paid, 0: none (split-k, stream-k)
+  double sharpness = 3;        // of the roofline's corner
   double latency_seconds = 0;  // beyond a plain launch: quantising inputs, second kernels
-  double error = 0;          // relative, one standard deviation
+  double error = 0;            // relative, one standard deviation
 };
 
 struct StreamCoefficients {
@@ -48,10 +48,10 @@ struct StreamCoefficients {
 };
 
 struct AttentionCoefficients {
-  double prefill_ceiling = 0;  // share of the matrix peak
-  double keys_half = 0;        // keys at which half of that is reached
+  double prefill_ceiling = 0;          // share of the matrix peak
+  double keys_half = 0;                // keys at which half of that is reached
   double prefill_latency_seconds = 0;  // of one kernel beyond a plain launch
-  double decode_ceiling = 0;   // share of the memory bandwidth
+  double decode_ceiling = 0;           // share of the memory bandwidth
   double half_bytes = 0;
   double decode_latency_seconds = 0;
   double error = 0;

@@ -42,8 +42,8 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   bool crosses = inside < ranks;
   // A mesh gives a group only the links between its members.
   double intra_rate = d.intra.one_way;
-  if (d.intra.topology == PeerTopology::mesh && d.per_node > 1)
-    intra_rate *= (std::min(inside, d.per_node) - 1.0) / (d.per_node - 1.0);
+  double mesh = std::max({d.intra.mesh, d.per_node, inside});
+  if (d.intra.topology == PeerTopology::mesh && inside > 1) intra_rate *= (inside - 1) / (mesh - 1);
   const LinkCoefficients& near = d.intra.c;
   if (near.sharing > 0 && inside > 2) intra_rate *= std::pow(2.0 / inside, near.sharing);
   if (!crosses || !d.inter) {

@@ -30,8 +30,8 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
   set(MathClass::fp32, best(a, {M::fp32_vector, M::fp32_matrix}));
   set(MathClass::tf32, first(a, {M::tf32_matrix}));
   // Matrix units win over vector units; without either, 16-bit values are computed in fp32.
-  MathUnit half = first(a, {M::bf16_matrix, M::fp16_matrix_fp32_accumulate,
-                            M::fp16_matrix_fp16_accumulate});
+  MathUnit half =
+      first(a, {M::bf16_matrix, M::fp16_matrix_fp32_accumulate, M::fp16_matrix_fp16_accumulate});
   // GeForce halves fp32 accumulation for fp16; bf16 there runs at that same rate.
   if (auto p = a.peak_of(M::fp16_matrix_fp32_accumulate); p && half.peak < p->in_base())
     half = {p->in_base(), M::fp16_matrix_fp32_accumulate};
@@ -65,13 +65,14 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
   d.per_node = cluster.per_node;
   d.intra.one_way = cluster.intra.one_way.in_base();
   d.intra.topology = cluster.intra.topology;
+  d.intra.mesh = cluster.intra.mesh;
   auto near = calibration.link(cluster.intra.id, false);
   if (!near) return tl::unexpected(near.error());
   d.intra.c = *near;
   if (cluster.inter) {
     auto far = calibration.link(cluster.inter->id, true);
     if (!far) return tl::unexpected(far.error());
-    d.inter = DeviceModel::Wire{cluster.inter->one_way.in_base(), cluster.inter->topology, *far};
+    d.inter = DeviceModel::Wire{cluster.inter->one_way.in_base(), cluster.inter->topology, 0, *far};
   }
   if (cluster.card.power_limit && a.board_power &&
       cluster.card.power_limit->in_base() < a.board_power->in_base()) {
@@ -104,8 +105,8 @@ MathClass math_class(const DeviceModel& d, Format weights, Format activations) {
     default:
       break;
   }
-  if (activations == Format::f32 && !info(weights).weight_only && weights != Format::bf16 &&
-      weights != Format::f16)
+  // 16-bit weights are widened where the arithmetic is asked to be in 32 bit.
+  if ((activations == Format::f32 || activations == Format::f64) && !info(weights).weight_only)
     return MathClass::fp32;
   return MathClass::half;
 }

@@ -27,6 +27,7 @@ struct DeviceModel {
   struct Wire {
     double one_way = 0;  // B/s per rank
     PeerTopology topology = PeerTopology::none;
+    int mesh = 0;  // devices that a full mesh connects, where more than are used
     LinkCoefficients c;
   };
   Wire intra;

@@ -104,7 +104,7 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
                  : op.kind == OperatorKind::reduce_scatter ? Collective::reduce_scatter
                  : op.kind == OperatorKind::all_to_all     ? Collective::all_to_all
                                                            : Collective::send;
-  t.seconds = collective_seconds(d, c, op.payload_bytes, op.ranks);
+  t.seconds = collective_seconds(d, c, op.payload_bytes, op.ranks, op.stride);
   t.bound = Bound::link;
   return t;
 }

@@ -13,6 +13,7 @@ struct Link {
   std::string id;  // "nvlink4", "pcie5x16", "ib-400", ... also the calibration key
   PeerTopology topology = PeerTopology::fabric_switch;
   BytesPerSecond one_way{};
+  int mesh = 0;  // devices that a mesh connects, also those not used; 0: not known to be more
 };
 
 // Facts of the real machine that replace the catalogue's.

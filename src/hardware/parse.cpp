@@ -207,6 +207,11 @@ Cluster make_cluster(const HardwareCatalog& catalog, const Accelerator& accelera
   c.per_node = per_node;
   c.nodes = nodes;
   c.intra = default_intra(accelerator, per_node, c.assumptions);
+  // Two devices of a mesh of eight have one of their seven links between them.
+  if (c.intra.topology == PeerTopology::mesh)
+    for (const System& s : catalog.systems())
+      if (s.accelerator == &accelerator && s.topology == PeerTopology::mesh)
+        c.intra.mesh = std::max(c.intra.mesh, s.count);
   if (nodes > 1) default_inter(catalog, c);
   c.written = canonical(c);
   return c;

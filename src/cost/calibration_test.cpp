@@ -1,0 +1,236 @@
+#include "cost/calibration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cost/device_model.hpp"
+#include "cost/test_devices.hpp"
+
+namespace trigon {
+namespace {
+
+constexpr const char* kSheets[] = {R"(
+kind = "calibration"
+id = "operators/any"
+source = "test"
+date = "2026-01"
+half = { ceiling = 0.5, error = 0.2, k_half = 100 }
+fp8 = { ceiling = 0.4, error = 0.3 }
+stream = { ceiling = 0.7, error = 0.1 }
+attention = { prefill_ceiling = 0.3, decode_ceiling = 0.6, error = 0.25 }
+launch = { seconds = 4e-6, error = 0.9 }
+)",
+                                   R"(
+kind = "calibration"
+id = "operators/maker"
+source = "test"
+date = "2026-01"
+stream = { ceiling = 0.75, error = 0.1 }
+)",
+                                   R"(
+kind = "calibration"
+id = "operators/hopper"
+source = "test"
+date = "2026-01"
+half = { ceiling = 0.8, error = 0.1, k_half = 50 }
+)",
+                                   R"(
+kind = "calibration"
+id = "link/any-inside-node"
+source = "test"
+date = "2026-01"
+ceiling = 0.7
+error = 0.25
+latency_seconds = 1e-6
+)",
+                                   R"(
+kind = "calibration"
+id = "link/any-between-nodes"
+source = "test"
+date = "2026-01"
+ceiling = 0.6
+error = 0.25
+)",
+                                   R"(
+kind = "calibration"
+id = "link/nvlink4"
+source = "test"
+date = "2026-01"
+ceiling = 0.9
+error = 0.25
+)",
+                                   R"(
+kind = "calibration"
+id = "engines"
+source = "test"
+date = "2026-01"
+[[engine]]
+engine = "any-serve"
+scope = ""
+class = "all"
+compute_factor = 0.5
+[[engine]]
+engine = "vllm"
+scope = ""
+class = "all"
+compute_factor = 0.6
+[[engine]]
+engine = "vllm"
+scope = "maker"
+class = "all"
+compute_factor = 0.7
+[[engine]]
+engine = "vllm"
+scope = "hopper"
+class = "all"
+compute_factor = 0.8
+step_overhead_seconds = 0.001
+error = 0.5
+rows = 12
+[[engine]]
+engine = "vllm"
+scope = "hopper"
+class = "fp8"
+compute_factor = 0.9
+)"};
+
+class Calibrations : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* text : kSheets) {
+      auto sheet = parse_fact_sheet(text, "test.toml");
+      ASSERT_TRUE(sheet);
+      store.add(*sheet);
+    }
+    auto loaded = Calibration::load(store);
+    ASSERT_TRUE(loaded);
+    calibration = *loaded;
+    known.family = "hopper";
+    known.vendor = "maker";
+    cousin.family = "ampere";
+    cousin.vendor = "maker";
+    stranger.family = stranger.vendor = "unknown";
+  }
+  const MatrixCoefficients& half(const OperatorCoefficients& c) {
+    return c.matrix[static_cast<std::size_t>(MathClass::half)];
+  }
+  FactStore store;
+  Calibration calibration;
+  Accelerator known, cousin, stranger;
+};
+
+TEST_F(Calibrations, FamilyThenVendorThenAny) {
+  auto own = *calibration.operators(known);
+  EXPECT_EQ(half(own).ceiling, 0.8);
+  EXPECT_EQ(half(own).k_half, 50);
+  EXPECT_EQ(own.stream.ceiling, 0.75);  // the family has none, the vendor has
+  EXPECT_EQ(own.attention.decode_ceiling, 0.6);
+  EXPECT_EQ(own.basis, Basis::calibrated);
+  EXPECT_EQ(own.sheet, "operators/hopper");
+  auto near = *calibration.operators(cousin);
+  EXPECT_EQ(half(near).ceiling, 0.5);
+  EXPECT_EQ(near.stream.ceiling, 0.75);
+  EXPECT_EQ(near.basis, Basis::analytic);
+  auto far = *calibration.operators(stranger);
+  EXPECT_EQ(far.stream.ceiling, 0.7);
+  EXPECT_EQ(far.sheet, "operators/any");
+}
+
+TEST_F(Calibrations, AClassNeverMeasuredIsLessCertain) {
+  auto c = *calibration.operators(stranger);
+  EXPECT_EQ(c.matrix[static_cast<std::size_t>(MathClass::fp8)].ceiling, 0.4);
+  const auto& fp4 = c.matrix[static_cast<std::size_t>(MathClass::fp4)];
+  EXPECT_EQ(fp4.ceiling, 0.5);
+  EXPECT_EQ(fp4.error, 0.4);
+}
+
+TEST_F(Calibrations, EnginesFallBackByScopeAndClass) {
+  auto factor = [&](std::string_view engine, const Accelerator& a, std::string_view cls) {
+    auto c = calibration.engine(engine, a, false, cls);
+    EXPECT_TRUE(c);
+    return c ? c->compute_factor : 0;
+  };
+  EXPECT_EQ(factor("vllm", known, "fp8"), 0.9);
+  EXPECT_EQ(factor("vllm", known, "half"), 0.8);
+  EXPECT_EQ(factor("vllm", cousin, "half"), 0.7);
+  EXPECT_EQ(factor("vllm", stranger, "half"), 0.6);
+  EXPECT_EQ(factor("newcomer", known, "half"), 0.5);
+  EXPECT_EQ(calibration.engine("vllm", known, false, "half")->basis, Basis::calibrated);
+  EXPECT_TRUE(calibration.engine("vllm", known, false, "half")->end_to_end);
+  EXPECT_EQ(calibration.engine("vllm", cousin, false, "half")->basis, Basis::analytic);
+  // Nothing stands in for training here, and that is said.
+  auto none = calibration.engine("newcomer", known, true, "half");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::missing_fact);
+}
+
+TEST_F(Calibrations, LinksFallBackByReach) {
+  EXPECT_EQ(calibration.link("nvlink4", false)->ceiling, 0.9);
+  EXPECT_EQ(calibration.link("nvlink4", false)->basis, Basis::calibrated);
+  EXPECT_EQ(calibration.link("nvlink9", false)->ceiling, 0.7);
+  EXPECT_EQ(calibration.link("nvlink9", true)->ceiling, 0.6);
+  EXPECT_EQ(calibration.link("nvlink9", true)->basis, Basis::analytic);
+}
+
+TEST_F(Calibrations, MovedUpIsFasterEverywhere) {
+  auto base = *calibration.operators(known);
+  for (double sigmas : {0.5, 1.28, 3.0}) {
+    auto up = *calibration.moved(ErrorGroup::matrix, sigmas).operators(known);
+    auto down = *calibration.moved(ErrorGroup::matrix, -sigmas).operators(known);
+    EXPECT_NEAR(half(up).ceiling, 0.8 * (1 + sigmas * 0.1), 1e-12);
+    EXPECT_NEAR(half(down).ceiling, 0.8 / (1 + sigmas * 0.1), 1e-12);
+    EXPECT_EQ(up.stream.ceiling, base.stream.ceiling);
+    // A cost stays positive however uncertain it is (0.9 here) and falls when things get faster.
+    auto fast = *calibration.moved(ErrorGroup::host, sigmas).operators(known);
+    auto slow = *calibration.moved(ErrorGroup::host, -sigmas).operators(known);
+    EXPECT_NEAR(fast.launch_seconds, 4e-6 / (1 + sigmas * 0.9), 1e-15);
+    EXPECT_NEAR(slow.launch_seconds, 4e-6 * (1 + sigmas * 0.9), 1e-15);
+  }
+  auto link = *calibration.moved(ErrorGroup::link, 1).link("any", false);
+  EXPECT_NEAR(link.ceiling, 0.7 * 1.25, 1e-12);
+  EXPECT_NEAR(link.latency_seconds, 1e-6 / 1.25, 1e-15);
+  auto engine = *calibration.moved(ErrorGroup::host, 1).engine("vllm", known, false, "half");
+  EXPECT_NEAR(engine.compute_factor, 0.8 * std::exp(0.5), 1e-12);
+  EXPECT_NEAR(engine.step_overhead_seconds, 0.001 * std::exp(-0.5), 1e-12);
+}
+
+TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
+  Accelerator card = test::round_card();
+  Cluster c;
+  c.accelerator = &card;
+  c.intra.one_way = gigabytes_per_second(100);
+  c.card.power_limit = watts(200);  // of 400
+  auto d = make_device_model(c, calibration, "vllm", false, "half");
+  ASSERT_TRUE(d);
+  EXPECT_NEAR(d->power_scale, std::cbrt(0.5), 1e-12);
+  c.card.power_limit = watts(500);
+  EXPECT_EQ(make_device_model(c, calibration, "vllm", false, "half")->power_scale, 1);
+  card.peak = {};
+  auto none = make_device_model(c, calibration, "vllm", false, "half");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::missing_fact);
+}
+
+TEST(CalibrationData, EveryCoefficientIsPlausible) {
+  FactStore store = *FactStore::embedded();
+  Calibration c = *Calibration::load(store);
+  for (const FactSheet* s : store.of_kind("calibration")) {
+    if (s->id.rfind("operators/", 0) != 0) continue;
+    Accelerator a;
+    a.family = s->id.substr(10);
+    auto ops = c.operators(a);
+    ASSERT_TRUE(ops) << s->id;
+    for (const MatrixCoefficients& m : ops->matrix) {
+      EXPECT_GT(m.ceiling, 0.05) << s->id;
+      EXPECT_LE(m.ceiling, 1.15) << s->id;
+      EXPECT_GE(m.sharpness, 1) << s->id;
+    }
+    EXPECT_GT(ops->stream.ceiling, 0.3) << s->id;
+    EXPECT_LE(ops->stream.ceiling, 1.1) << s->id;
+    EXPECT_LT(ops->launch_seconds, 1e-4) << s->id;
+  }
+}
+
+}  // namespace
+}  // namespace trigon

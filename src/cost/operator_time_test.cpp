@@ -1,0 +1,232 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cost/test_devices.hpp"
+
+namespace trigon {
+namespace {
+
+Operator gemm(double m, double n, double k, Format weights = Format::bf16) {
+  Operator op;
+  op.m = m, op.n = n, op.k = k;
+  op.weights = weights;
+  op.flops = 2 * m * n * k;
+  op.weight_bytes = n * k * bits_per_element(weights) / 8;
+  op.data_bytes = m * (n + k) * 2;
+  return op;
+}
+
+class OperatorTimes : public testing::Test {
+ protected:
+  double seconds(const Operator& op) const { return operator_time(d, op).seconds; }
+  Accelerator card = test::round_card();
+  DeviceModel d = test::round_device(card);
+};
+
+TEST_F(OperatorTimes, ComputeRoof) {
+  // 2 x 8192^3 at 100 TFLOP/s; 3 x 128 MiB at 1 TB/s hide behind it.
+  Operator op = gemm(8192, 8192, 8192);
+  EXPECT_NEAR(seconds(op), 2 * 8192.0 * 8192 * 8192 / 100e12, 1e-9);
+  EXPECT_EQ(operator_time(d, op).bound, Bound::compute);
+}
+
+TEST_F(OperatorTimes, BandwidthRoof) {
+  Operator op = gemm(1, 8192, 8192);
+  double bytes = 8192.0 * 8192 * 2 + 2 * 8192 * 2;
+  EXPECT_NEAR(seconds(op), bytes / 1e12, 1e-9);
+  EXPECT_EQ(operator_time(d, op).bound, Bound::bandwidth);
+  // Four-bit weights cost a quarter of the reading and none of the arithmetic.
+  Operator narrow = gemm(1, 8192, 8192, Format::int4_g128);
+  EXPECT_NEAR(seconds(op) / seconds(narrow), 16 / bits_per_element(Format::int4_g128), 0.01);
+}
+
+TEST_F(OperatorTimes, LaunchesBindSmallOperators) {
+  d.operators.launch_seconds = 5e-6;
+  Operator op = gemm(1, 64, 64);
+  EXPECT_NEAR(seconds(op), 5e-6, 1e-7);
+  EXPECT_EQ(operator_time(d, op).bound, Bound::latency);
+  // A list pays each launch.
+  EXPECT_NEAR(list_seconds(d, {op, op, op}), 3 * seconds(op), 1e-15);
+}
+
+TEST_F(OperatorTimes, SmoothCornerAddsWhereRoofsMeet) {
+  for (auto& m : d.operators.matrix) m.sharpness = 1;
+  Operator op = gemm(128, 8192, 8192);
+  OperatorTime t = operator_time(d, op);
+  EXPECT_NEAR(t.seconds, t.compute_seconds + t.memory_seconds, 1e-12);
+  for (auto& m : d.operators.matrix) m.sharpness = 3;
+  EXPECT_NEAR(seconds(op),
+              std::cbrt(std::pow(t.compute_seconds, 3) + std::pow(t.memory_seconds, 3)), 1e-12);
+}
+
+TEST_F(OperatorTimes, ShortReductionsAreSlower) {
+  auto& half = d.operators.matrix[static_cast<std::size_t>(MathClass::half)];
+  half.k_half = 1024;
+  Operator op = gemm(8192, 8192, 1024);
+  // At k = k_half half of the ceiling is reached.
+  EXPECT_NEAR(operator_time(d, op).compute_seconds, 2 * 2 * 8192.0 * 8192 * 1024 / 100e12, 1e-9);
+}
+
+TEST_F(OperatorTimes, TilesRoundUp) {
+  auto compute = [&](double m, double n) {
+    return operator_time(d, gemm(m, n, 4096)).compute_seconds;
+  };
+  EXPECT_DOUBLE_EQ(compute(100, 6400), compute(128, 6400));
+  EXPECT_DOUBLE_EQ(compute(128, 6337), compute(128, 6400));
+  // Below a tile, rows round up to 16 as the matrix unit does.
+  EXPECT_DOUBLE_EQ(compute(1, 6400), compute(16, 6400));
+  EXPECT_DOUBLE_EQ(compute(33, 6400), compute(48, 6400));
+}
+
+TEST_F(OperatorTimes, PartlyFilledWaves) {
+  auto& half = d.operators.matrix[static_cast<std::size_t>(MathClass::half)];
+  half.wave_exponent = 1;
+  auto compute = [&](double tiles) {
+    return operator_time(d, gemm(64, 64 * tiles, 4096)).compute_seconds;
+  };
+  // 100 SMs: 101 tiles take as long as 200.
+  EXPECT_NEAR(compute(101), compute(200), 1e-12);
+  EXPECT_NEAR(compute(50), compute(100), 1e-12);
+  half.wave_exponent = 0;
+  EXPECT_NEAR(compute(50) * 2, compute(100), 1e-12);
+}
+
+TEST_F(OperatorTimes, GroupedMatricesPadEachExpert) {
+  Operator op = gemm(8, 4096, 4096);
+  op.kind = OperatorKind::grouped_gemm;
+  op.groups = 8;
+  Operator packed = op;
+  packed.groups = 1;
+  // One row for each of 8 experts is padded to 16 rows each.
+  EXPECT_NEAR(operator_time(d, op).compute_seconds, 8 * operator_time(d, packed).compute_seconds,
+              1e-12);
+  d.operators.grouped_factor = 0.5;
+  EXPECT_NEAR(operator_time(d, packed).compute_seconds, 2 * 2 * 16.0 * 4096 * 4096 / 100e12, 1e-12);
+  d.operators.grouped_latency_seconds = 1e-3;
+  EXPECT_GT(seconds(op), 1e-3);
+}
+
+TEST_F(OperatorTimes, AttentionTakesBothRoofs) {
+  Operator op;
+  op.kind = OperatorKind::attention;
+  op.sequences = 64, op.query_tokens = 1, op.key_tokens = 4096;
+  op.m = 32, op.n = 8, op.k = 128, op.group_size = 4;
+  op.flops = 2.0 * 64 * 4096 * 32 * 256;
+  op.data_bytes = 64.0 * 4096 * 8 * 256 * 2;
+  OperatorTime t = operator_time(d, op);
+  EXPECT_NEAR(t.memory_seconds, op.data_bytes / 1e12, 1e-9);
+  // Four heads fill a quarter of the 16 rows that the matrix unit computes.
+  EXPECT_NEAR(t.compute_seconds, 4 * op.flops / 100e12, 1e-9);
+  EXPECT_EQ(t.bound, Bound::bandwidth);
+  // MLA: 128 heads share one latent, and arithmetic binds.
+  op.m = 128, op.n = 1, op.k = 576, op.group_size = 128;
+  op.flops = 2.0 * 64 * 4096 * 128 * (576 + 512);
+  op.data_bytes = 64.0 * 4096 * 576 * 2;
+  EXPECT_NEAR(operator_time(d, op).compute_seconds, op.flops / 100e12, 1e-9);
+  EXPECT_EQ(operator_time(d, op).bound, Bound::compute);
+}
+
+TEST_F(OperatorTimes, AttentionOfAPromptFillsBlocks) {
+  Operator op;
+  op.kind = OperatorKind::attention;
+  op.sequences = 1, op.query_tokens = 128 * 25, op.key_tokens = 1600;
+  op.m = 4, op.n = 4, op.k = 128;  // 4 heads x 25 blocks: one whole wave of 100 SMs
+  op.flops = 1e12;
+  EXPECT_NEAR(operator_time(d, op).compute_seconds, 0.01, 1e-9);
+  op.m = 2;  // half a wave does the same work in twice the time
+  EXPECT_NEAR(operator_time(d, op).compute_seconds, 0.02, 1e-9);
+}
+
+TEST_F(OperatorTimes, ElementwiseIsRead) {
+  Operator op;
+  op.kind = OperatorKind::elementwise;
+  op.data_bytes = 1e9;
+  op.flops = 1e6;
+  EXPECT_NEAR(seconds(op), 1e-3, 1e-9);
+  d.operators.stream.half_bytes = 1e9;
+  EXPECT_NEAR(seconds(op), 2e-3, 1e-9);
+}
+
+TEST_F(OperatorTimes, NeverFasterWithMoreOfAnything) {
+  d.operators.matrix[static_cast<std::size_t>(MathClass::half)] = {0.8, 130, 0.1, 5, 1e-7, 0.1};
+  d.operators.stream = {0.85, 5e4, 0.1};
+  for (double m : {1, 17, 64, 300, 5000})
+    for (double n : {64, 100, 4096})
+      for (double k : {64, 1000, 8192}) {
+        double base = seconds(gemm(m, n, k));
+        EXPECT_LE(base, seconds(gemm(2 * m, n, k)));
+        EXPECT_LE(base, seconds(gemm(m, 2 * n, k)));
+        EXPECT_LE(base, seconds(gemm(m, n, 2 * k)));
+        DeviceModel faster = d;
+        faster.bandwidth *= 2;
+        EXPECT_LE(operator_time(faster, gemm(m, n, k)).seconds, base);
+        faster = d;
+        for (MathUnit& u : faster.unit) u.peak *= 2;
+        EXPECT_LE(operator_time(faster, gemm(m, n, k)).seconds, base);
+      }
+}
+
+TEST_F(OperatorTimes, CollectivesKeepTheirStride) {
+  Operator op;
+  op.kind = OperatorKind::all_to_all;
+  op.payload_bytes = 1e9;
+  op.ranks = 4;
+  d.inter = DeviceModel::Wire{10e9, PeerTopology::fabric_switch, 0, d.intra.c};
+  double inside = seconds(op);
+  op.stride = 8;  // one rank a node: everything crosses the network
+  EXPECT_NEAR(seconds(op), 10 * inside, 1e-9);
+}
+
+TEST(MathClass, WhatRunsWhere) {
+  struct Case {
+    Format weights, activations;
+    MathClass with, without;  // FP8 and INT8 units
+  };
+  const Case cases[] = {
+      {Format::bf16, Format::bf16, MathClass::half, MathClass::half},
+      {Format::f16, Format::f16, MathClass::half, MathClass::half},
+      {Format::f32, Format::f32, MathClass::fp32, MathClass::fp32},
+      {Format::f32, Format::bf16, MathClass::half, MathClass::half},
+      {Format::bf16, Format::f32, MathClass::fp32, MathClass::fp32},
+      {Format::fp8_tensor, Format::bf16, MathClass::fp8, MathClass::half},
+      {Format::fp8_block, Format::bf16, MathClass::fp8, MathClass::half},
+      {Format::int8, Format::bf16, MathClass::int8, MathClass::half},
+      // Weight-only formats save bytes, not arithmetic.
+      {Format::int4_g128, Format::bf16, MathClass::half, MathClass::half},
+      {Format::nf4, Format::bf16, MathClass::half, MathClass::half},
+      {Format::q4_k, Format::bf16, MathClass::half, MathClass::half},
+      // This card has no FP4 units.
+      {Format::nvfp4, Format::bf16, MathClass::half, MathClass::half},
+      {Format::mxfp4, Format::bf16, MathClass::half, MathClass::half},
+  };
+  Accelerator hopper_like = test::round_card(), ampere_like = test::round_card();
+  ampere_like.peak[static_cast<std::size_t>(MathMode::fp8_matrix)].reset();
+  ampere_like.peak[static_cast<std::size_t>(MathMode::int8_matrix)].reset();
+  DeviceModel with = test::round_device(hopper_like), without = test::round_device(ampere_like);
+  for (const Case& c : cases) {
+    EXPECT_EQ(math_class(with, c.weights, c.activations), c.with)
+        << info(c.weights).name << " x " << info(c.activations).name;
+    EXPECT_EQ(math_class(without, c.weights, c.activations), c.without)
+        << info(c.weights).name << " x " << info(c.activations).name;
+  }
+}
+
+TEST(Units, HalfRateOfGeForce) {
+  Accelerator a = test::round_card();
+  // GeForce: fp32 accumulation at half of the fp16 rate.
+  a.peak[static_cast<std::size_t>(MathMode::fp16_matrix_fp16_accumulate)] =
+      teraflops_per_second(200);
+  DeviceModel d;
+  fill_units(d, a);
+  EXPECT_EQ(d.unit[static_cast<std::size_t>(MathClass::half)].peak, 100e12);
+  // Without matrix units 16-bit products run on the vector units.
+  a.peak = {};
+  a.peak[static_cast<std::size_t>(MathMode::fp32_vector)] = teraflops_per_second(10);
+  fill_units(d, a);
+  EXPECT_EQ(d.unit[static_cast<std::size_t>(MathClass::half)].peak, 10e12);
+  EXPECT_EQ(d.unit[static_cast<std::size_t>(MathClass::fp8)].peak, 0);
+}
+
+}  // namespace
+}  // namespace trigon
