@@ -7,8 +7,8 @@ usage: tools/import_measured.py [SHARED_DATA_DIR] [OUTPUT_DIR]
 Reads measured/{train,infer,memory,comm,matmul}.csv and suspect.csv. Configuration that the
 sources gave only in prose becomes columns here, once; the prose itself is not kept. Rows called
 doubtful are fixed, marked in the column `trust` (low, exclude) or dropped where a better row of
-the same measurement exists. The rules are in import_measured_rules.py and import_measured_memory.py; running this twice gives
-the same bytes.
+the same measurement exists. The rules are in import_measured_rules.py
+and import_measured_memory.py; running this twice gives the same bytes.
 """
 import csv
 import io
