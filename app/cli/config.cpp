@@ -45,8 +45,8 @@ tl::unexpected<Error> unknown_key(std::string_view key, bool top, const std::str
                     : message(BaseMessage::nearest_name, *near));
 }
 
-Result<void> load_table(const toml::table& table, bool top, bool applies, const std::string& path,
-                        Settings& into) {
+Result<void> load_table(const toml::table& table, bool top, std::string_view of_other,
+                        const std::string& path, Settings& into) {
   for (const auto& [key, node] : table) {
     std::string name(key.str());
     if (top && node.is_table() && find_verb(name)) continue;
@@ -55,8 +55,7 @@ Result<void> load_table(const toml::table& table, bool top, bool applies, const 
     if (!f || f->only_here) return unknown_key(name, top, at);
     auto text = text_of(node, name, at);
     if (!text) return tl::unexpected(text.error());
-    // Values for other verbs are checked all the same: a typo shows at once.
-    auto good = applies ? into.put(*f, *text, at) : check_value(*f, *text, at);
+    auto good = into.put(*f, *text, at, of_other);
     if (!good) return good;
   }
   return {};
@@ -77,11 +76,11 @@ Result<void> load_config(const std::string& path, std::string_view verb, Setting
                 message(BaseMessage::bad_syntax, "TOML", std::string(e.description())),
                 path + ":" + std::to_string(e.source().begin.line));
   }
-  auto top = load_table(table, true, true, path, into);
+  auto top = load_table(table, true, {}, path, into);
   if (!top) return top;
   for (const VerbInfo& v : verbs())
     if (const toml::table* own = table[v.name].as_table()) {
-      auto good = load_table(*own, false, v.name == verb, path, into);
+      auto good = load_table(*own, false, v.name == verb ? std::string_view() : v.name, path, into);
       if (!good) return good;
     }
   return {};

@@ -91,6 +91,7 @@ Result<void> settle(Call& call) {
   style.width = terminal_width();
   style.colour = wants_colour(s);
   style.one_line = s.on("one-line");
+  if (style.one_line) style.width = 1 << 20;  // it really is one
   if (const Setting* explain = s.find("explain")) {
     style.explain = true;
     style.explain_term = explain->text;

@@ -19,6 +19,7 @@ Asked asked_of(const Call& call) {
   a.command = call.line.verb->name;
   for (const auto& [name, setting] : call.settings.all()) {
     const Flag* f = find_flag(name);
+    if (!f) continue;  // of another verb
     // How the answer is written is no input of it.
     if (f->group == AppMessage::group_output || !(f->verbs & call.line.verb->verb)) continue;
     std::string key(name);
@@ -57,6 +58,9 @@ Result<Output> run_config(const Call& call) {
                                .set("value", call.settings.text(f.name))
                                .set("from", set ? set->origin : "default"));
     }
+    for (const auto& [name, set] : call.settings.all())
+      if (!find_flag(name))
+        settings.set(name, JsonNode::object().set("value", set.text).set("from", set.origin));
     JsonNode results = JsonNode::object();
     results.set("settings", settings);
     return Output{write_json(envelope(asked_of(call), nullptr, {}, results))};
@@ -70,6 +74,8 @@ Result<Output> run_config(const Call& call) {
     t.row({f.name, printable(call.settings.text(f.name)),
            set ? printable(set->origin) : std::string(label(AppMessage::from_default, l))});
   }
+  for (const auto& [name, set] : call.settings.all())
+    if (!find_flag(name)) t.row({name, printable(set.text), printable(set.origin)});
   return Output{t.text(call.style)};
 }
 

@@ -1,5 +1,6 @@
 // fit, estimate, recommend, compare.
 
+#include "hardware/parse.hpp"
 #include "present/app_messages.hpp"
 #include "present/reports.hpp"
 #include "session.hpp"
@@ -88,14 +89,21 @@ Result<Output> run_compare(Call& call) {
   auto s = open_session(call, words.back());
   if (!s) return tl::unexpected(s.error());
   std::vector<Cluster> clusters;
+  std::vector<Assumption> columns;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    auto cluster = hardware_of(*s, words[i], "");
-    if (!cluster) return tl::unexpected(cluster.error());
-    clusters.push_back(*cluster);
+    auto candidates = candidates_of(*s, words[i], "");
+    if (!candidates) return tl::unexpected(candidates.error());
+    std::string names;
+    for (const Cluster& c : *candidates) names += (names.empty() ? "" : ", ") + write_hardware(c);
+    // Side by side, whichever was meant is among them.
+    if (candidates->size() > 1)
+      columns.push_back({words[i], message(AppMessage::compared_each, names)});
+    clusters.insert(clusters.end(), candidates->begin(), candidates->end());
     s->asked.hardware.push_back(words[i]);
   }
   auto answer = compare(*s->all, s->question, clusters, s->asking.objective);
   if (!answer) return tl::unexpected(answer.error());
+  answer->assumptions.insert(answer->assumptions.begin(), columns.begin(), columns.end());
   return written(*answer, call, *s, compare_text, compare_json);
 }
 

@@ -33,6 +33,11 @@ Result<void> check_vendors(const Session& s, const Settings& settings) {
   return {};
 }
 
+void with_host(const Session& s, Cluster& cluster) {
+  if (s.asking.host_memory) cluster.host.memory = s.asking.host_memory;
+  if (s.asking.disk) cluster.host.disk = s.asking.disk;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<const Catalogues>> load_catalogues(const Call& call) {
@@ -77,9 +82,16 @@ Result<Session> open_session(Call& call, const std::string& model) {
 Result<Cluster> hardware_of(const Session& s, const std::string& text, const std::string& where) {
   auto cluster = parse_hardware(text, s.all->hardware, where);
   if (!cluster) return cluster;
-  if (s.asking.host_memory) cluster->host.memory = s.asking.host_memory;
-  if (s.asking.disk) cluster->host.disk = s.asking.disk;
+  with_host(s, *cluster);
   return cluster;
+}
+
+Result<std::vector<Cluster>> candidates_of(const Session& s, const std::string& text,
+                                           const std::string& where) {
+  auto clusters = parse_hardware_candidates(text, s.all->hardware, where);
+  if (!clusters) return clusters;
+  for (Cluster& c : *clusters) with_host(s, c);
+  return clusters;
 }
 
 std::string data_version(const FactStore& facts) {

@@ -8,10 +8,13 @@ extern char** environ;
 
 namespace trigon {
 
-Result<void> Settings::put(const Flag& f, std::string text, std::string origin) {
+Result<void> Settings::put(const Flag& f, std::string text, std::string origin,
+                           std::string_view verb) {
   auto good = check_value(f, text, origin);
   if (!good) return good;
-  values_[std::string(f.name)] = {std::move(text), std::move(origin)};
+  std::string name(f.name);
+  if (!verb.empty()) name = std::string(verb) + "." + name;
+  values_[name] = {std::move(text), std::move(origin)};
   return {};
 }
 

@@ -20,7 +20,8 @@ struct Setting {
 class Settings {
  public:
   // Later calls override earlier ones. The value is checked.
-  Result<void> put(const Flag& f, std::string text, std::string origin);
+  // `verb` is set for values of another verb's table, kept under "verb.flag" for display.
+  Result<void> put(const Flag& f, std::string text, std::string origin, std::string_view verb = {});
   const Setting* find(std::string_view name) const;
   // The text, or the flag's default.
   std::string text(std::string_view name) const;

@@ -63,20 +63,36 @@ std::string sheet_text(const FactSheet& sheet, const TextStyle& style) {
   Language l = style.language;
   Page page(style);
   page.paragraph(printable(sheet.kind + "/" + sheet.id), Tone::strong);
-  page.paragraph(say(PresentMessage::sheet_source, l, {sheet.source, sheet.date}));
   page.blank();
   auto name = [&](PresentMessage id) { return std::string(label(id, l)); };
   Table t({{name(PresentMessage::col_fact), false, 0, 24},
            {name(PresentMessage::col_value), false, 0, 20},
            {name(PresentMessage::col_unit)},
-           {name(PresentMessage::col_date), false, 2},
-           {name(PresentMessage::col_source), false, 1, 24}});
-  for (const FactRow& f : list_facts(sheet)) {
-    bool own = f.source == sheet.source && f.date == sheet.date;
-    t.row({printable(f.key), printable(f.value), f.unit, own ? "" : printable(f.date),
-           own ? "" : printable(f.source)});
+           {name(PresentMessage::col_source), true}});
+  // Sources are long: the table has their numbers, the texts follow it, like long values.
+  constexpr int kLong = 36;
+  std::vector<std::string> sources;
+  std::vector<const FactRow*> notes;
+  std::vector<FactRow> rows = list_facts(sheet);
+  for (const FactRow& f : rows) {
+    std::string source = printable(f.source) + " (" + printable(f.date) + ")";
+    auto at = std::find(sources.begin(), sources.end(), source);
+    std::string number = "[" + std::to_string(at - sources.begin() + 1) + "]";
+    if (at == sources.end()) sources.push_back(source);
+    std::string value = printable(f.value);
+    if (display_width(value) > kLong) {
+      notes.push_back(&f);
+      value = "...";
+    }
+    t.row({printable(f.key), value, f.unit.empty() ? "-" : f.unit, number});
   }
   page.table(t);
+  if (!notes.empty()) page.blank();
+  for (const FactRow* f : notes)
+    page.paragraph(printable(f->key) + ": " + printable(f->value), Tone::plain, 0, 2);
+  page.heading(label(PresentMessage::heading_sources, l));
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    page.paragraph("[" + std::to_string(i + 1) + "] " + sources[i], Tone::plain, 0, 4);
   return page.finish();
 }
 

@@ -56,7 +56,7 @@ std::string verdict(const FitRow& row, const Job& job, const std::string& model,
     return say(PresentMessage::verdict_tight, l,
                {job_text, hardware, amount(r, Metric::headroom_bytes)});
   std::string out = say(PresentMessage::verdict_does_not_fit, l, {job_text, hardware});
-  if (row.binding) return out + " " + render(*row.binding, l);
+  if (row.binding) return out + " " + sentence(render(*row.binding, l));
   if (r[Metric::memory_bytes] && r[Metric::usable_bytes])
     out += " " + say(PresentMessage::verdict_short_by, l,
                      {amount(r, Metric::memory_bytes), amount(r, Metric::usable_bytes)});

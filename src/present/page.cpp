@@ -29,6 +29,18 @@ void Page::heading(std::string_view text) {
 
 void Page::table(const Table& t, int indent, int top) { out_ += t.text(style_, indent, top); }
 
+std::string sentence(std::string text) {
+  if (text.empty()) return text;
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  auto ends = [&](std::string_view with) {
+    return text.size() >= with.size() &&
+           std::string_view(text).substr(text.size() - with.size()) == with;
+  };
+  // A text whose last character is East Asian takes its full stop.
+  if (ends(".") || ends("\u3002")) return text;
+  return text + (static_cast<unsigned char>(text.back()) >= 0x80 ? "\u3002" : ".");
+}
+
 std::string say(PresentMessage id, Language language, std::initializer_list<std::string> args) {
   Message m{message_id(id), {}};
   for (const std::string& a : args) m.args.emplace_back(a);

@@ -30,6 +30,9 @@ class Page {
   std::string out_;
 };
 
+// A fragment as a sentence of its own: a capital at its start, a full stop at its end.
+std::string sentence(std::string text);
+
 // A message made of texts only.
 std::string say(PresentMessage id, Language language, std::initializer_list<std::string> args);
 
