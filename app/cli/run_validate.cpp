@@ -54,7 +54,7 @@ Result<Output> run_validate(Call& call) {
   auto predict = [&facts](const Question& q, const Cluster& c, bool tuned) {
     return tuned ? estimate_best(facts, q, c) : estimate(facts, q, c);
   };
-  auto answer = validate(tables, row_names(facts), predict, options);
+  auto answer = validate(tables, row_names_unseen(facts), predict, options);
   if (!answer) return tl::unexpected(answer.error());
   std::optional<std::vector<Message>> broken;
   if (call.settings.on("check")) {

@@ -25,14 +25,27 @@ const char* refusal_name(RefusalReason r) {
   return names[static_cast<std::size_t>(r)];
 }
 
+namespace {
+
+// Rows with a fold of their own are the evidence that coefficients were fitted on.
+CaseOrRefusal judged_unseen(CaseOrRefusal read, const Row& row, const RowNames& names) {
+  auto* c = std::get_if<Case>(&read);
+  if (!c || !names.unseen || !row.has_column("fold")) return read;
+  c->question.calibration = names.unseen(c->fold);
+  if (c->before) c->before->calibration = c->question.calibration;
+  return read;
+}
+
+}  // namespace
+
 CaseOrRefusal read_case(Schema schema, const Row& row, const RowNames& names) {
   switch (schema) {
     case Schema::train:
-      return read_train_case(row, names);
+      return judged_unseen(read_train_case(row, names), row, names);
     case Schema::infer:
-      return read_infer_case(row, names);
+      return judged_unseen(read_infer_case(row, names), row, names);
     case Schema::memory:
-      return read_memory_case(row, names);
+      return judged_unseen(read_memory_case(row, names), row, names);
     case Schema::serving:
     case Schema::ops:
     case Schema::comm:

@@ -84,6 +84,9 @@ struct RowNames {
   std::function<std::optional<std::string>(std::string_view name, std::string_view version,
                                            std::string_view date)>
       engine;
+  // The coefficients fitted without a fold, for rows of the evidence that coefficients were fitted
+  // on. Null (or no function): those that ship.
+  std::function<const Calibration*(int fold)> unseen;
 };
 
 CaseOrRefusal read_case(Schema schema, const Row& row, const RowNames& names);

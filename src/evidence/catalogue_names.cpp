@@ -106,10 +106,24 @@ std::vector<Calibration> unseen_calibrations(const Catalogues& all) {
   for (int fold = 0; fold < kFolds; ++fold) {
     const FactSheet* sheet = all.facts.find("calibration_fold", std::to_string(fold));
     if (!sheet) return {};
-    out.push_back(all.calibration.with_engines(
-        std::make_shared<EngineTable>(read_engine_table(*sheet))));
+    out.push_back(
+        all.calibration.with_engines(std::make_shared<EngineTable>(read_engine_table(*sheet))));
   }
   return out;
+}
+
+RowNames row_names_unseen(const Catalogues& all) {
+  auto folds = std::make_shared<std::map<int, Calibration>>();
+  for (int fold = 0; fold < kFolds; ++fold)
+    if (const FactSheet* sheet = all.facts.find("calibration_fold", std::to_string(fold)))
+      folds->emplace(fold, all.calibration.with_engines(
+                               std::make_shared<const EngineTable>(read_engine_table(*sheet))));
+  RowNames n = row_names(all);
+  n.unseen = [folds](int fold) -> const Calibration* {
+    const auto found = folds->find(fold);
+    return found == folds->end() ? nullptr : &found->second;
+  };
+  return n;
 }
 
 Predictor catalogue_predictor(const Catalogues& all) {

@@ -75,6 +75,31 @@ TEST(Validate, FailedPredictionsAreRefusalsWithTheirError) {
   EXPECT_FALSE(answer->median_of_group_medians);
 }
 
+TEST(Validate, EvidenceIsJudgedByCoefficientsThatHaveNotSeenIt) {
+  const FakeWorld world;
+  RowNames names = world.names();
+  static const Calibration without_three;
+  names.unseen = [](int fold) { return fold == 3 ? &without_three : nullptr; };
+  const auto seen_with = [&](const std::string& header, const std::string& end) {
+    const Calibration* used = nullptr;
+    const auto note = [&](const Question& q, const Cluster&, bool) -> Result<EstimateAnswer> {
+      used = q.calibration;
+      return flat_answer(1);
+    };
+    std::string row = line(1, "o/r", "A", "tiny", 1);
+    row.replace(row.size() - 1, 1, end + "\n");
+    std::string columns = kHeader;
+    columns.replace(columns.size() - 1, 1, header + "\n");
+    ValidateOptions one;
+    one.threads = 1;
+    EXPECT_TRUE(validate({table_of(columns + row)}, names, note, one));
+    return used;
+  };
+  EXPECT_EQ(seen_with(",fold", ",3"), &without_three);
+  EXPECT_EQ(seen_with(",fold", ",4"), nullptr);
+  EXPECT_EQ(seen_with("", ""), nullptr);  // rows of other files were never fitted on
+}
+
 TEST(Validate, AnyNumberOfThreadsGivesTheSame) {
   const FakeWorld world;
   std::string text = kHeader;

@@ -34,7 +34,7 @@ ValidateAnswer answer_to(const std::vector<CsvTable>& tables, int threads) {
   ValidateOptions options;
   options.threads = threads;
   auto answer =
-      validate(tables, row_names(catalogues()), catalogue_predictor(catalogues()), options);
+      validate(tables, row_names_unseen(catalogues()), catalogue_predictor(catalogues()), options);
   if (!answer) ADD_FAILURE() << answer.error().where;
   return std::move(*answer);
 }
