@@ -24,6 +24,9 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
 // overhead included.
 double decode_step_seconds(const Tables& t, const Plan& plan, double sequences);
 double prefill_seconds(const Tables& t, const Plan& plan, double sequences);
+// How long one prompt keeps a replica from other work when many wait: what it adds to a pass that
+// is shared up to the token budget, on one of the stages that work at once.
+double prompt_occupancy(const Tables& t, const Plan& plan);
 
 std::size_t index_in(const std::vector<std::int32_t>& domain, std::int32_t value);
 

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "step/evaluate_parts.hpp"
-#include "step/pass_time.hpp"
+#include "step/serving_passes.hpp"
 
 namespace trigon {
 namespace {
@@ -18,61 +17,20 @@ double normal_quantile(double percentile) {
   return (low + high) / 2;
 }
 
-PassTime at_batch(const InferenceTables& i, const std::vector<PassTime>& table, std::size_t row,
-                  double batch) {
-  const auto& grid = i.batches;
-  const PassTime* p = table.data() + row * grid.size();
-  double b = std::max(batch, 1.0);
-  if (b >= grid.back()) {
-    // Beyond the grid the last slope holds.
-    if (grid.size() == 1) return {p[0].layers * b / grid[0], p[0].ends * b / grid[0]};
-    std::size_t n = grid.size() - 1;
-    double f = (b - grid[n - 1]) / (grid[n] - grid[n - 1]);
-    return {p[n - 1].layers + f * (p[n].layers - p[n - 1].layers),
-            p[n - 1].ends + f * (p[n].ends - p[n - 1].ends)};
-  }
-  std::size_t n = static_cast<std::size_t>(
-      std::upper_bound(grid.begin(), grid.end(), b,
-                       [](double v, std::int32_t g) { return v < g; }) -
-      grid.begin());
-  double f = (b - grid[n - 1]) / (grid[n] - grid[n - 1]);
-  return {p[n - 1].layers + f * (p[n].layers - p[n - 1].layers),
-          p[n - 1].ends + f * (p[n].ends - p[n - 1].ends)};
-}
-
-std::size_t row_of(const Tables& t, const Plan& plan) {
-  return index_in(t.domain.tensor, plan.tensor) * t.domain.expert.size() +
-         index_in(t.domain.expert, plan.expert);
-}
-
-// A captured graph exists for some batches only; others run the next larger one.
-double captured(const EnginePolicy& engine, double batch) {
-  for (std::int64_t c : engine.capture_batches)
-    if (static_cast<double>(c) >= batch) return static_cast<double>(c);
-  return batch;
-}
-
-double boundary_seconds(const Tables& t, const Plan& plan, double tokens) {
-  if (plan.pipeline <= 1) return 0;
-  double bytes = t.inference.send_per_token[index_in(t.domain.tensor, plan.tensor)] * tokens;
-  return (plan.pipeline - 1) *
-         collective_seconds(t.device, Collective::send, bytes, 2, plan.tensor);
-}
-
 struct Load {
-  double rate = 0;    // requests/s on one replica
-  double batch = 0;   // sequences decoding together on one replica
-  double step = 0;    // decode step at that batch
-  double busy = 0;    // share of time spent on prompts
+  double rate = 0;   // requests/s on one replica
+  double batch = 0;  // sequences decoding together on one replica
+  double step = 0;   // decode step at that batch
+  double busy = 0;   // share of time spent on prompts
   bool sustainable = true;
 };
 
 // Steady state of one replica at `rate`: the decode batch grows until output keeps up.
-Load steady_state(const Tables& t, const Plan& plan, double rate, double prefill, double output,
+Load steady_state(const Tables& t, const Plan& plan, double rate, double occupancy, double output,
                   double most) {
   Load l;
   l.rate = rate;
-  l.busy = rate * prefill;
+  l.busy = rate * occupancy;
   double low = 1, high = std::max(1.0, most);
   auto short_of = [&](double b) {
     return (1 - l.busy) * b / decode_step_seconds(t, plan, b) < rate * output;
@@ -108,66 +66,55 @@ double most_sequences(const Tables& t, const Plan& plan) {
 
 struct Latency {
   double ttft = 0, tpot = 0, ttft_percentile = 0, tpot_percentile = 0;
+  double wait = 0, running = 0;  // for the prompts ahead; chance that a step is running at all
 };
 
 // Mean and percentile latencies at a steady state. Waiting for prompts ahead is M/D/1 with an
 // exponential tail; a decode step of the running batch is interrupted by half on average. These
-// are approximations below saturation; the event simulation is exact where it exists.
-Latency latency_at(const Tables& t, const Plan& plan, const Load& l, double prefill, double output,
-                   double ttft_percentile, double tpot_percentile) {
+// are approximations below saturation. `prefill` is how long a prompt takes, `occupancy` how long
+// it keeps others from the replica.
+Latency latency_at(const Tables& t, const Plan& plan, const Load& l, double prefill,
+                   double occupancy, double output, double ttft_percentile,
+                   double tpot_percentile) {
   Latency out;
   double overhead = t.device.engine.request_overhead_seconds;
-  double wait = l.busy < 1 ? l.busy / (1 - l.busy) * prefill / 2 : 1e9;
-  double step_share = std::min(1.0, l.batch);  // chance that a step is running at all
-  out.ttft = overhead + wait + prefill + step_share * l.step / 2;
+  out.wait = l.busy < 1 ? l.busy / (1 - l.busy) * occupancy / 2 : 1e9;
+  out.running = std::min(1.0, l.batch);
+  out.ttft = overhead + out.wait + prefill + out.running * l.step / 2;
   out.tpot = l.step / std::max(1e-9, 1 - l.busy);
   double tail = 1 - ttft_percentile / 100;
-  double conditional = l.busy < 1 ? prefill / 2 / (1 - l.busy) : 1e9;
+  double conditional = l.busy < 1 ? occupancy / 2 / (1 - l.busy) : 1e9;
   double wait_tail = l.busy > tail ? conditional * std::log(l.busy / tail) : 0;
-  out.ttft_percentile = overhead + std::max(wait_tail, 0.0) + prefill + step_share * l.step;
+  out.ttft_percentile = overhead + std::max(wait_tail, 0.0) + prefill + out.running * l.step;
   // The batch fluctuates like a Poisson count, and so does the number of prompts that interrupt
   // one request while it decodes.
   double z = std::max(0.0, normal_quantile(tpot_percentile));
   double batch = l.batch + z * std::sqrt(l.batch);
   double step = decode_step_seconds(t, plan, batch);
   double interruptions = l.rate * output * out.tpot;
-  double stalls = (interruptions + z * std::sqrt(interruptions)) * prefill / std::max(1.0, output);
+  double stalls =
+      (interruptions + z * std::sqrt(interruptions)) * occupancy / std::max(1.0, output);
   out.tpot_percentile = step + stalls;
   return out;
 }
 
+template <class Recorder>
+void record_pass(Recorder& recorder, const Formula& formula, const char* subject,
+                 const PassParts& parts, const Symbol& size, const std::string& engine) {
+  recorder.step([&] {
+    return DerivationStep{&formula,
+                          parts.total(),
+                          "s",
+                          subject,
+                          {{"layers", parts.layers, "s"},
+                           {"ends", parts.ends, "s"},
+                           {"overhead", parts.overhead, "s", engine},
+                           {"sends", parts.sends, "s"},
+                           size}};
+  });
+}
+
 }  // namespace
-
-std::size_t index_in(const std::vector<std::int32_t>& domain, std::int32_t value) {
-  for (std::size_t i = 0; i < domain.size(); ++i)
-    if (domain[i] == value) return i;
-  broken_invariant("plan degree is not in the domain of its tables", value,
-                   domain.empty() ? 0 : domain[0]);
-}
-
-double decode_step_seconds(const Tables& t, const Plan& plan, double sequences) {
-  // A pipeline works on as many groups of sequences as it has stages.
-  double groups = t.engine.default_parallelism == Parallelism::layers
-                      ? 1
-                      : std::min<double>(plan.pipeline, std::max(1.0, sequences));
-  double b = captured(t.engine, sequences / groups);
-  PassTime p = at_batch(t.inference, t.inference.decode, row_of(t, plan), b);
-  return p.layers + p.ends + t.device.engine.step_overhead_seconds + boundary_seconds(t, plan, b);
-}
-
-double prefill_seconds(const Tables& t, const Plan& plan, double sequences) {
-  PassTime p = at_batch(t.inference, t.inference.prefill, row_of(t, plan), sequences);
-  const auto input = std::visit(
-      [](const auto& j) -> double {
-        if constexpr (requires { j.input_tokens; })
-          return static_cast<double>(j.input_tokens);
-        else
-          return 0;
-      },
-      t.job);
-  return p.layers + p.ends + t.device.engine.step_overhead_seconds +
-         boundary_seconds(t, plan, sequences * input);
-}
 
 template <class Recorder>
 void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e,
@@ -175,30 +122,25 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   double output = static_cast<double>(job.output_tokens);
   double input = static_cast<double>(job.input_tokens);
   double prefill = prefill_seconds(t, plan, 1);
-  // What a prompt costs when many wait: they share passes up to the token budget.
-  double together = std::max(1.0, std::floor(pass_tokens(t.engine) /
-                                             std::max(1.0, input)));
-  double loaded_prefill =
-      together > 1 ? prefill_seconds(t, plan, together) / together : prefill;
-  loaded_prefill = std::min(loaded_prefill, prefill);
+  double occupancy = prompt_occupancy(t, plan);
   double most = most_sequences(t, plan);
   double replicas = plan.data;
   Load l;
   if (job.rate) {
-    l = steady_state(t, plan, job.rate->in_base() / replicas, loaded_prefill, output, most);
+    l = steady_state(t, plan, job.rate->in_base() / replicas, occupancy, output, most);
   } else {
     // A closed loop: c requests on a replica, each prefilled and then decoded; the rate is what
     // keeps exactly c of them there.
     double c = std::max(1.0, job.concurrency.value_or(1) / replicas);
-    double low = 0, high = 1 / loaded_prefill;
+    double low = 0, high = 1 / occupancy;
     for (int i = 0; i < 60; ++i) {
       double mid = (low + high) / 2;
-      Load trial = steady_state(t, plan, mid, loaded_prefill, output, std::min(most, c));
+      Load trial = steady_state(t, plan, mid, occupancy, output, std::min(most, c));
       double there = trial.batch + mid * prefill;
       bool too_many = !trial.sustainable || there > c;
       (too_many ? high : low) = mid;
     }
-    l = steady_state(t, plan, low, loaded_prefill, output, std::min(most, c));
+    l = steady_state(t, plan, low, occupancy, output, std::min(most, c));
     l.sustainable = true;
     if (l.batch < 1) {
       // One request at a time: it decodes alone between prompts.
@@ -208,15 +150,16 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   double ttft_p = job.limits.ttft ? job.limits.ttft->percentile : 95;
   double tpot_p = job.limits.tpot ? job.limits.tpot->percentile : 95;
   Latency lat;
-  if (!job.rate && job.concurrency.value_or(1) <= replicas) {
+  const bool alone = !job.rate && job.concurrency.value_or(1) <= replicas;
+  if (alone) {
     // Nobody else is there: no wait, no interruption.
     double overhead = t.device.engine.request_overhead_seconds;
-    lat = {overhead + prefill, l.step, overhead + prefill, l.step};
-    l.busy = prefill / (prefill + std::max(0.0, output - 1) * l.step + overhead);
+    lat = {overhead + prefill, l.step, overhead + prefill, l.step, 0, 0};
+    l.busy = 0;
     l.rate = 1 / (overhead + prefill + std::max(0.0, output - 1) * l.step);
     l.batch = 1;
   } else {
-    lat = latency_at(t, plan, l, loaded_prefill, output, ttft_p, tpot_p);
+    lat = latency_at(t, plan, l, prefill, occupancy, output, ttft_p, tpot_p);
   }
   double steps = std::max(0.0, output - 1);
   e[Metric::prefill_seconds] = prefill;
@@ -234,7 +177,7 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   e[Metric::output_tokens_per_second] = l.rate * output * replicas;
   e[Metric::total_tokens_per_second] = l.rate * (output + input) * replicas;
   double room = decode_step_seconds(t, plan, most) / most;
-  double saturation = 1 / (loaded_prefill + output * room);
+  double saturation = 1 / (occupancy + output * room);
   e[Metric::utilization] = l.rate / saturation;
   e.sustainable = l.sustainable && l.rate < saturation * 1.000001;
   // What memory must hold: the batch at the asked percentile, and never less than one.
@@ -243,38 +186,53 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
                          : std::max(1.0, job.concurrency.value_or(1) / replicas);
   plan.micro_batch = static_cast<std::int32_t>(std::min(std::ceil(std::min(held, 1e6)), 1e6));
   if (t.engine.max_sequences > 0)
-    plan.micro_batch = std::min<std::int32_t>(
-        plan.micro_batch, static_cast<std::int32_t>(t.engine.max_sequences));
+    plan.micro_batch =
+        std::min<std::int32_t>(plan.micro_batch, static_cast<std::int32_t>(t.engine.max_sequences));
   if constexpr (Recorder::on) {
+    const std::string engine = "calibration/" + t.device.engine.sheet;
+    record_pass(recorder, formulas::kPrefill, "one prompt", prefill_parts(t, plan, 1),
+                {"input", input, "tokens"}, engine);
+    record_pass(recorder, formulas::kDecodeStep, "one token for the batch",
+                decode_parts(t, plan, std::max(1.0, l.batch)), {"batch", l.batch, "sequences"},
+                engine);
+    if (!alone)
+      recorder.step([&] {
+        return DerivationStep{&formulas::kSteadyState,
+                              l.batch,
+                              "sequences",
+                              "one replica",
+                              {{"rate", l.rate, "1/s"},
+                               {"output", output, "tokens"},
+                               {"decode_step", l.step, "s"},
+                               {"busy", l.busy, ""},
+                               {"occupancy", occupancy, "s"}}};
+      });
     recorder.step([&] {
-      return DerivationStep{&formulas::kPrefill, prefill, "s", "one prompt",
-                            {{"input", input, "tokens"},
-                             {"overhead", t.device.engine.step_overhead_seconds, "s",
-                              "calibration/" + t.device.engine.sheet}}};
+      return DerivationStep{&formulas::kTimePerToken,
+                            lat.tpot,
+                            "s",
+                            "mean",
+                            {{"decode_step", l.step, "s"}, {"busy", l.busy, ""}}};
     });
+    if (!alone)
+      recorder.step([&] {
+        return DerivationStep{&formulas::kWait,
+                              lat.wait,
+                              "s",
+                              "mean",
+                              {{"busy", l.busy, ""}, {"occupancy", occupancy, "s"}}};
+      });
     recorder.step([&] {
-      return DerivationStep{&formulas::kDecodeStep, l.step, "s", "one token for the batch",
-                            {{"batch", l.batch, "sequences"}}};
-    });
-    recorder.step([&] {
-      return DerivationStep{&formulas::kSteadyState, l.batch, "sequences", "one replica",
-                            {{"rate", l.rate, "1/s"},
-                             {"prefill", loaded_prefill, "s"},
-                             {"output", output, "tokens"},
-                             {"decode_step", l.step, "s"}}};
-    });
-    recorder.step([&] {
-      return DerivationStep{&formulas::kTimePerToken, lat.tpot, "s", "mean",
-                            {{"decode_step", l.step, "s"},
-                             {"rate", l.rate, "1/s"},
-                             {"prefill", loaded_prefill, "s"}}};
-    });
-    recorder.step([&] {
-      return DerivationStep{&formulas::kTimeToFirst, lat.ttft, "s", "mean",
-                            {{"request_overhead", t.device.engine.request_overhead_seconds, "s"},
-                             {"prefill", loaded_prefill, "s"},
-                             {"busy", l.busy, ""},
-                             {"decode_step", l.step, "s"}}};
+      return DerivationStep{
+          &formulas::kTimeToFirst,
+          lat.ttft,
+          "s",
+          "mean",
+          {{"request_overhead", t.device.engine.request_overhead_seconds, "s", engine},
+           {"wait", lat.wait, "s"},
+           {"prefill", prefill, "s"},
+           {"running", lat.running, ""},
+           {"decode_step", l.step, "s"}}};
     });
   }
 }
@@ -312,12 +270,21 @@ void evaluate_batch(const Tables& t, const Batch& job, const Plan& plan, Evaluat
   e[Metric::utilization] = 1;
   if (job.requests) e[Metric::job_seconds] = *job.requests / rate;
   if constexpr (Recorder::on) {
+    const std::string engine = "calibration/" + t.device.engine.sheet;
+    record_pass(recorder, formulas::kPrefill, "prompts of the batch", prefill_parts(t, plan, b),
+                {"batch", b, "sequences"}, engine);
+    record_pass(recorder, formulas::kDecodeStep, "one token for the batch",
+                decode_parts(t, plan, b), {"batch", b, "sequences"}, engine);
     recorder.step([&] {
-      return DerivationStep{&formulas::kFixedBatch, whole, "s", "one batch",
-                            {{"batch", b, "sequences"},
+      return DerivationStep{&formulas::kFixedBatch,
+                            whole,
+                            "s",
+                            "one batch",
+                            {{"request_overhead", overhead, "s", engine},
                              {"prefill", prefill, "s"},
-                             {"output", output, "tokens"},
-                             {"decode_step", step, "s"}}};
+                             {"steps", steps, ""},
+                             {"decode_step", step, "s"},
+                             {"batch", b, "sequences"}}};
     });
   }
 }
@@ -326,7 +293,8 @@ template void evaluate_serve<NoRecord>(const Tables&, const Serve&, Plan&, Evalu
 template void evaluate_serve<Record>(const Tables&, const Serve&, Plan&, Evaluation&, Record&);
 template void evaluate_batch<NoRecord>(const Tables&, const Batch&, const Plan&, Evaluation&,
                                        NoRecord&);
-template void evaluate_batch<Record>(const Tables&, const Batch&, const Plan&, Evaluation&, Record&);
+template void evaluate_batch<Record>(const Tables&, const Batch&, const Plan&, Evaluation&,
+                                     Record&);
 
 double capacity_requests_per_second(const Tables& t, Plan plan) {
   const Serve* asked = std::get_if<Serve>(&t.job);

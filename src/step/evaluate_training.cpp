@@ -46,8 +46,10 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   double stages = plan.pipeline, v = plan.virtual_stages;
   double m = std::max(1, plan.accumulation);
   double sequence = 0, tokens = 0;
-  if (auto j = std::get_if<Train>(&t.job)) sequence = static_cast<double>(j->sequence), tokens = j->tokens;
-  if (auto j = std::get_if<FineTune>(&t.job)) sequence = static_cast<double>(j->sequence), tokens = j->tokens;
+  if (auto j = std::get_if<Train>(&t.job))
+    sequence = static_cast<double>(j->sequence), tokens = j->tokens;
+  if (auto j = std::get_if<FineTune>(&t.job))
+    sequence = static_cast<double>(j->sequence), tokens = j->tokens;
   // The slowest stage sets the pace: layers are dealt out evenly, rounded up.
   double share = std::ceil(t.layers / stages) / t.layers;
   double recompute_layers = plan.recompute == Recompute::full        ? pass.forward
@@ -56,10 +58,13 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   double first_ends = pass.embedding_forward + pass.embedding_backward;
   double last_ends = pass.ends_forward + pass.ends_backward;
   double ends = stages > 1 ? std::max(first_ends, last_ends) : first_ends + last_ends;
-  double forward = pass.forward * share + (stages > 1 ? pass.ends_forward : pass.ends_forward + pass.embedding_forward);
+  double forward = pass.forward * share +
+                   (stages > 1 ? pass.ends_forward : pass.ends_forward + pass.embedding_forward);
   double recompute = recompute_layers * share;
   double send = 0;
   int stride = plan.tensor * plan.context * plan.data;
+  // Where one boundary crosses the network, the stages beside it set the pace.
+  if (stride * plan.pipeline > d.per_node) stride = std::max(stride, d.per_node);
   if (stages > 1) send = 2 * collective_seconds(d, Collective::send, pass.boundary, 2, stride);
   double micro = (pass.forward + pass.backward) * share + recompute + ends + send;
   double backward = micro - forward - recompute - send;
@@ -68,39 +73,45 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   // Parameters of one rank. Experts are divided by the expert group, the rest by the tensor group.
   double dense = (tr.parameters - tr.expert_parameters) / plan.tensor / stages;
   double experts = tr.expert_parameters / plan.tensor / std::max(1, plan.expert) / stages;
-  double trained = (dense + experts) * tr.trainable_share;
   int replicas = plan.data * plan.context;
   int expert_replicas = std::max(1, replicas / std::max(1, plan.expert));
   double grad = gradient_bytes(plan.recipe);
   double overlap = d.engine.overlap;
   double dense_trained = dense * tr.trainable_share, expert_trained = experts * tr.trainable_share;
-  auto over_replicas = [&](Collective c, double bytes_per_parameter, double scale) {
-    return scale * (collective_seconds(d, c, dense_trained * bytes_per_parameter, replicas, plan.tensor) +
-                    collective_seconds(d, c, expert_trained * bytes_per_parameter, expert_replicas,
-                                       plan.tensor * std::max(1, plan.expert)));
+  // Experts are the same on fewer ranks, an expert group apart.
+  auto exchange = [&](Collective c, double dense_bytes, double expert_bytes) {
+    return collective_seconds(d, c, dense_bytes, replicas, plan.tensor) +
+           collective_seconds(d, c, expert_bytes, expert_replicas,
+                              plan.tensor * std::max(1, plan.expert));
   };
-  double exposed = 0, reduction = 0;
+  auto over_replicas = [&](Collective c, double bytes_per_parameter, double scale) {
+    return scale *
+           exchange(c, dense_trained * bytes_per_parameter, expert_trained * bytes_per_parameter);
+  };
+  double exposed = 0, reduction = 0, hides = 0;
   if (replicas > 1) {
     double weight_bytes = bits_per_element(t.domain.weights.value_or(Format::bf16)) / 8;
     if (plan.zero >= 3) {
       // Weights are gathered for the forward and again for the backward pass of each micro-batch,
       // gradients scattered after it; what compute does not hide is exposed.
-      double all = (dense + experts) * weight_bytes;
-      double gather = 2 * collective_seconds(d, Collective::all_gather, all, replicas, plan.tensor);
+      double gather =
+          2 * exchange(Collective::all_gather, dense * weight_bytes, experts * weight_bytes);
       reduction = m * (gather + over_replicas(Collective::reduce_scatter, grad, 1));
-      exposed = std::max(0.0, reduction - overlap * m * micro);
+      hides = m * micro;
     } else {
-      reduction = plan.zero == 0 ? over_replicas(Collective::all_reduce, grad, 1)
-                                 : over_replicas(Collective::reduce_scatter, grad, plan.zero == 2 ? m : 1) +
-                                       over_replicas(Collective::all_gather, weight_bytes, 1);
+      reduction = plan.zero == 0
+                      ? over_replicas(Collective::all_reduce, grad, 1)
+                      : over_replicas(Collective::reduce_scatter, grad, plan.zero == 2 ? m : 1) +
+                            over_replicas(Collective::all_gather, weight_bytes, 1);
       // Only the last micro-batch's backward can hide a reduction that happens once a step.
-      double hides = backward * (plan.zero == 2 ? m : 1);
-      exposed = std::max(0.0, reduction - overlap * hides);
+      hides = backward * (plan.zero == 2 ? m : 1);
     }
+    exposed = std::max(0.0, reduction - overlap * hides);
   }
-  double owned = trained / (plan.zero >= 1 ? replicas : 1);
-  double optimizer = owned * optimizer_bytes(plan.recipe) /
-                     (d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor);
+  double owned = plan.zero >= 1 ? dense_trained / replicas + expert_trained / expert_replicas
+                                : dense_trained + expert_trained;
+  double sustained = d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor;
+  double optimizer = owned * optimizer_bytes(plan.recipe) / sustained;
   double step = m * micro + bubble + exposed + optimizer + d.engine.step_overhead_seconds;
 
   double sequences = static_cast<double>(plan.micro_batch) * m * plan.data;
@@ -110,11 +121,11 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   // attention counted at half, recomputation not at all.
   double backward_share = tr.frozen_base ? 1 + 2 * tr.trainable_share : 2;
   double model_flops = sequences * tr.forward_flops * (1 + backward_share);
-  double repeated = plan.recompute == Recompute::full
-                        ? tr.forward_flops - tr.head_flops
-                        : plan.recompute == Recompute::selective ? tr.attention_forward_flops : 0;
-  double peak = d.unit[static_cast<std::size_t>(math_class(d, t.domain.weights.value_or(Format::bf16),
-                                                           t.domain.activations))]
+  double repeated = plan.recompute == Recompute::full        ? tr.forward_flops - tr.head_flops
+                    : plan.recompute == Recompute::selective ? tr.attention_forward_flops
+                                                             : 0;
+  double peak = d.unit[static_cast<std::size_t>(math_class(
+                           d, t.domain.weights.value_or(Format::bf16), t.domain.activations))]
                     .peak;
   e[Metric::step_seconds] = step;
   e[Metric::forward_seconds] = m * forward;
@@ -133,46 +144,71 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   e[Metric::time_to_train_seconds] = tokens / step_tokens * step;
   if constexpr (Recorder::on) {
     recorder.step([&] {
-      return DerivationStep{&formulas::kMicroBatch, micro, "s", "slowest stage",
+      return DerivationStep{&formulas::kMicroBatch,
+                            micro,
+                            "s",
+                            "slowest stage",
                             {{"forward", forward, "s"},
                              {"backward", backward, "s"},
                              {"recompute", recompute, "s"},
                              {"send", send, "s"}}};
     });
     recorder.step([&] {
-      return DerivationStep{&formulas::kBubble, bubble, "s", "pipeline",
-                            {{"pipeline", stages, ""}, {"virtual", v, ""}, {"micro_batch_time", micro, "s"}}};
+      return DerivationStep{
+          &formulas::kBubble,
+          bubble,
+          "s",
+          "pipeline",
+          {{"pipeline", stages, ""}, {"virtual", v, ""}, {"micro_batch_time", micro, "s"}}};
     });
     recorder.step([&] {
-      return DerivationStep{&formulas::kGradientReduction, exposed, "s", "data parallel",
+      return DerivationStep{&formulas::kGradientReduction,
+                            exposed,
+                            "s",
+                            "data parallel",
                             {{"reduction", reduction, "s"},
                              {"overlap", overlap, "", "calibration/" + d.engine.sheet},
-                             {"backward", backward, "s"}}};
+                             {"hidden_behind", hides, "s"}}};
     });
     recorder.step([&] {
-      return DerivationStep{&formulas::kOptimizer, optimizer, "s", "one rank",
+      return DerivationStep{&formulas::kOptimizer,
+                            optimizer,
+                            "s",
+                            "one rank",
                             {{"parameters", owned, ""},
                              {"bytes", optimizer_bytes(plan.recipe), "B"},
-                             {"bandwidth", d.bandwidth, "B/s",
+                             {"bandwidth", sustained, "B/s",
                               "accelerator/" + d.accelerator->id + "#memory.bandwidth_gb_per_s"}}};
     });
     recorder.step([&] {
-      return DerivationStep{&formulas::kStep, step, "s", "optimizer step",
-                            {{"accumulation", m, ""},
-                             {"micro_batch_time", micro, "s"},
-                             {"bubble", bubble, "s"},
-                             {"exposed", exposed, "s"},
-                             {"optimizer", optimizer, "s"}}};
+      return DerivationStep{
+          &formulas::kStep,
+          step,
+          "s",
+          "optimizer step",
+          {{"accumulation", m, ""},
+           {"micro_batch_time", micro, "s"},
+           {"bubble", bubble, "s"},
+           {"exposed", exposed, "s"},
+           {"optimizer", optimizer, "s"},
+           {"overhead", d.engine.step_overhead_seconds, "s", "calibration/" + d.engine.sheet}}};
     });
     recorder.step([&] {
-      return DerivationStep{&formulas::kTimeToTrain, e[Metric::time_to_train_seconds], "s", "all tokens",
+      return DerivationStep{&formulas::kTimeToTrain,
+                            e[Metric::time_to_train_seconds],
+                            "s",
+                            "all tokens",
                             {{"tokens", tokens, "tokens"},
                              {"step_tokens", step_tokens, "tokens"},
                              {"step", step, "s"}}};
     });
     recorder.step([&] {
-      return DerivationStep{&formulas::kMfu, e[Metric::mfu], "", "causal attention at half",
+      return DerivationStep{&formulas::kMfu,
+                            e[Metric::mfu],
+                            "",
+                            "causal attention at half",
                             {{"model_flops", model_flops, "FLOP"},
+                             {"step", step, "s"},
                              {"cards", cards, ""},
                              {"peak", peak, "FLOP/s"}}};
     });

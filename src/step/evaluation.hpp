@@ -21,14 +21,14 @@ enum class Metric : std::uint8_t {
   ttft_percentile_seconds,  // at the percentile of the asked limit, p95 without one
   tpot_percentile_seconds,
   e2e_percentile_seconds,
-  sequences_in_flight,      // over the whole cluster
-  prefill_tokens_per_second,        // total, of isolated prompts
-  decode_tokens_per_second_user,    // 1 / tpot
-  output_tokens_per_second,         // total over the cluster under the asked load
-  total_tokens_per_second,          // input + output
-  requests_per_second,              // under the asked load
-  capacity_requests_per_second,     // largest rate that the cluster sustains within its limits
-  utilization,                      // busy share of the steady state
+  sequences_in_flight,            // over the whole cluster
+  prefill_tokens_per_second,      // total, of isolated prompts
+  decode_tokens_per_second_user,  // 1 / tpot
+  output_tokens_per_second,       // total over the cluster under the asked load
+  total_tokens_per_second,        // input + output
+  requests_per_second,            // under the asked load
+  capacity_requests_per_second,   // largest rate that the cluster sustains within its limits
+  utilization,                    // busy share of the steady state
   // Training.
   step_seconds,
   forward_seconds,
@@ -39,12 +39,12 @@ enum class Metric : std::uint8_t {
   bubble_seconds,
   tokens_per_second_per_gpu,
   samples_per_second_per_gpu,
-  train_tokens_per_second,  // total
+  train_tokens_per_second,     // total
   model_flops_per_gpu_second,  // "TFLOPS": 6N-style model FLOPs with causal attention halved
   mfu,
   hfu,
   time_to_train_seconds,
-  job_seconds,              // until all requests of a batch job are done
+  job_seconds,  // until all requests of a batch job are done
   // Both.
   memory_bytes,        // peak of the fullest rank
   usable_bytes,        // what that rank may use
@@ -55,7 +55,7 @@ enum class Metric : std::uint8_t {
   power_watts,
   energy_joules,
   usd_per_hour,
-  usd_total,             // of the job (training, batch) or a month of serving
+  usd_total,  // of the job (training, batch) or a month of serving
   usd_per_million_tokens,
   usd_purchase,
   count_
@@ -72,8 +72,8 @@ const MetricInfo& metric_info(Metric m);
 struct Evaluation {
   std::array<double, kMetrics> values{};
   RankMemory memory;
-  bool fits = false;        // memory, on the best knowledge of the usable bytes
-  bool sustainable = true;  // the asked rate is below saturation
+  bool fits = false;                // memory, on the best knowledge of the usable bytes
+  bool sustainable = true;          // the asked rate is below saturation
   std::int32_t sequences_held = 0;  // serving: what one replica must hold at the percentile
   double& operator[](Metric m) { return values[static_cast<std::size_t>(m)]; }
   double operator[](Metric m) const { return values[static_cast<std::size_t>(m)]; }

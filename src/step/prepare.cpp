@@ -12,7 +12,7 @@ namespace {
 // Sequences per decode pass that are costed; evaluation interpolates between them. Fine at the
 // start, where a staircase of tiles shows, and about 1.4x apart later.
 std::vector<std::int32_t> batch_grid(std::int64_t limit, std::int32_t asked) {
-  std::vector<std::int32_t> grid{1,  2,  3,  4,  6,   8,   12,  16,  24,  32,   48,
+  std::vector<std::int32_t> grid{1,  2,  3,   4,   6,   8,   12,  16,  24,   32,   48,
                                  64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048};
   std::erase_if(grid, [&](std::int32_t b) { return limit > 0 && b > limit; });
   for (std::int64_t extra : {limit, static_cast<std::int64_t>(asked)})
@@ -119,8 +119,8 @@ void fill_inference(Tables& t, std::int32_t asked_batch) {
   i.decode.clear();
   i.prefill.clear();
   i.send_per_token.clear();
-  i.batches = t.domain.batches.empty() ? batch_grid(t.engine.max_sequences, asked_batch)
-                                       : t.domain.batches;
+  i.batches =
+      t.domain.batches.empty() ? batch_grid(t.engine.max_sequences, asked_batch) : t.domain.batches;
   for (std::int32_t tensor : t.domain.tensor) {
     for (std::int32_t expert : t.domain.expert) {
       std::int32_t e = expert <= tensor && tensor % expert == 0 ? expert : 1;
@@ -131,7 +131,8 @@ void fill_inference(Tables& t, std::int32_t asked_batch) {
         i.prefill.push_back({one.layers * passes.passes, one.ends * passes.passes});
       }
     }
-    double bytes = static_cast<double>(t.stack->hidden) * bits_per_element(t.domain.activations) / 8;
+    double bytes =
+        static_cast<double>(t.stack->hidden) * bits_per_element(t.domain.activations) / 8;
     i.send_per_token.push_back(bytes);
   }
 }
@@ -155,8 +156,7 @@ double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_t
   OperatorTime f = operator_time(d, op);
   // Flash attention recomputes the scores: 5 products instead of 2.
   if (op.kind == OperatorKind::attention) return 2.5 * f.seconds;
-  if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather)
-    return 2 * f.seconds;
+  if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) return 2 * f.seconds;
   return f.seconds;  // collectives mirror the forward ones
 }
 
@@ -221,8 +221,8 @@ void fill_train(Tables& t, std::int64_t sequence) {
                       // Keys and values of the other context ranks come over the link.
                       double kv = p.sequences * s * op.n * (op.k + op.k) *
                                   bits_per_element(p.activations) / 8;
-                      double ring = collective_seconds(t.device, Collective::all_gather, kv, context,
-                                                       tensor);
+                      double ring =
+                          collective_seconds(t.device, Collective::all_gather, kv, context, tensor);
                       one = std::max(one, ring);
                       back = std::max(back, 2 * ring);
                     }

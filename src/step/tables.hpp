@@ -35,20 +35,20 @@ struct PassTime {
 };
 
 struct InferenceTables {
-  std::vector<std::int32_t> batches;  // ascending grid of sequences per pass
-  std::vector<PassTime> decode;       // [tensor][expert][batch]
-  std::vector<PassTime> prefill;      // [tensor][expert][batch]: prompts of that many sequences
+  std::vector<std::int32_t> batches;   // ascending grid of sequences per pass
+  std::vector<PassTime> decode;        // [tensor][expert][batch]
+  std::vector<PassTime> prefill;       // [tensor][expert][batch]: prompts of that many sequences
   std::vector<double> send_per_token;  // [tensor]: seconds a pipeline boundary adds per token
 };
 
 // Seconds of one micro-batch of a model shard, by what training needs.
 struct TrainPass {
-  double forward = 0, backward = 0;     // all layers, collectives of tensor parallelism included
-  double attention_forward = 0;         // part of forward that selective recompute repeats
+  double forward = 0, backward = 0;  // all layers, collectives of tensor parallelism included
+  double attention_forward = 0;      // part of forward that selective recompute repeats
   double ends_forward = 0, ends_backward = 0;
   double embedding_forward = 0, embedding_backward = 0;
-  double boundary = 0;                  // one pipeline send
-  double tensor_communication = 0;      // part of forward + backward
+  double boundary = 0;              // one pipeline send
+  double tensor_communication = 0;  // part of forward + backward
 };
 
 struct TrainTables {
@@ -56,7 +56,7 @@ struct TrainTables {
   // Of the whole model, for one sequence.
   double forward_flops = 0, attention_forward_flops = 0, head_flops = 0;
   double parameters = 0, expert_parameters = 0, embedding_parameters = 0;
-  double trainable_share = 1;   // of the parameters (adapters when fine-tuning with LoRA)
+  double trainable_share = 1;  // of the parameters (adapters when fine-tuning with LoRA)
   double trainable_parameters = 0;
   bool frozen_base = false;
 };

@@ -1,0 +1,130 @@
+#include "step/serving_passes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trigon {
+namespace {
+
+PassTime at_batch(const InferenceTables& i, const std::vector<PassTime>& table, std::size_t row,
+                  double batch) {
+  const auto& grid = i.batches;
+  const PassTime* p = table.data() + row * grid.size();
+  double b = std::max(batch, 1.0);
+  if (b >= grid.back()) {
+    // Beyond the grid the last slope holds.
+    if (grid.size() == 1) return {p[0].layers * b / grid[0], p[0].ends * b / grid[0]};
+    std::size_t n = grid.size() - 1;
+    double f = (b - grid[n - 1]) / (grid[n] - grid[n - 1]);
+    return {p[n - 1].layers + f * (p[n].layers - p[n - 1].layers),
+            p[n - 1].ends + f * (p[n].ends - p[n - 1].ends)};
+  }
+  // Below the grid (a table made for one batch only) its first time is the most it can take.
+  if (b <= grid.front()) return p[0];
+  std::size_t n =
+      static_cast<std::size_t>(std::upper_bound(grid.begin(), grid.end(), b,
+                                                [](double v, std::int32_t g) { return v < g; }) -
+                               grid.begin());
+  double f = (b - grid[n - 1]) / (grid[n] - grid[n - 1]);
+  return {p[n - 1].layers + f * (p[n].layers - p[n - 1].layers),
+          p[n - 1].ends + f * (p[n].ends - p[n - 1].ends)};
+}
+
+std::size_t row_of(const Tables& t, const Plan& plan) {
+  return index_in(t.domain.tensor, plan.tensor) * t.domain.expert.size() +
+         index_in(t.domain.expert, plan.expert);
+}
+
+// A captured graph exists for some batches only; others run the next larger one.
+double captured(const EnginePolicy& engine, double batch) {
+  for (std::int64_t c : engine.capture_batches)
+    if (static_cast<double>(c) >= batch) return static_cast<double>(c);
+  return batch;
+}
+
+// Stages that work at the same time, each on sequences of its own. Engines that cut a model into
+// layers to fit it (llama.cpp) run one stage after the other.
+double stages_at_once(const Tables& t, const Plan& plan) {
+  return t.engine.default_parallelism == Parallelism::layers ? 1 : plan.pipeline;
+}
+
+double boundary_seconds(const Tables& t, const Plan& plan, double tokens) {
+  if (plan.pipeline <= 1) return 0;
+  double bytes = t.inference.send_per_token[index_in(t.domain.tensor, plan.tensor)] * tokens;
+  int sends = plan.pipeline - 1;
+  // Stages fill nodes one after another; a boundary between nodes crosses the network.
+  int in_node = std::max(1, t.device.per_node / plan.tensor);
+  int crossing = (plan.pipeline + in_node - 1) / in_node - 1;
+  auto send = [&](int stride) {
+    return collective_seconds(t.device, Collective::send, bytes, 2, stride);
+  };
+  return (sends - crossing) * send(plan.tensor) +
+         (crossing > 0 ? crossing * send(std::max(plan.tensor, t.device.per_node)) : 0);
+}
+
+double input_tokens(const Tables& t) {
+  return std::visit(
+      [](const auto& j) -> double {
+        if constexpr (requires { j.input_tokens; })
+          return static_cast<double>(j.input_tokens);
+        else
+          return 0;
+      },
+      t.job);
+}
+
+// All passes over the prompts of `sequences` requests, one after another.
+PassParts prefill_work(const Tables& t, const Plan& plan, double sequences, double* passes) {
+  PassTime p = at_batch(t.inference, t.inference.prefill, row_of(t, plan), sequences);
+  double input = input_tokens(t);
+  *passes =
+      prompt_passes(sequences, input, static_cast<double>(t.engine.max_batched_tokens)).passes;
+  return {p.layers, p.ends, t.device.engine.step_overhead_seconds * *passes,
+          boundary_seconds(t, plan, sequences * input)};
+}
+
+}  // namespace
+
+PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
+  // A pipeline works on as many groups of sequences as it has stages.
+  double groups = std::min(stages_at_once(t, plan), std::max(1.0, sequences));
+  double b = captured(t.engine, sequences / groups);
+  PassTime p = at_batch(t.inference, t.inference.decode, row_of(t, plan), b);
+  return {p.layers, p.ends, t.device.engine.step_overhead_seconds, boundary_seconds(t, plan, b)};
+}
+
+// The same until the last of them is through the pipeline: passes follow each other stage by
+// stage, so n of them take (n + p - 1) / (n p) of the time they take one after another.
+PassParts prefill_parts(const Tables& t, const Plan& plan, double sequences) {
+  double n = 1, stages = stages_at_once(t, plan);
+  PassParts work = prefill_work(t, plan, sequences, &n);
+  double share = (n + stages - 1) / (n * stages);
+  return {work.layers * share, work.ends * share, work.overhead * share, work.sends * share};
+}
+
+std::size_t index_in(const std::vector<std::int32_t>& domain, std::int32_t value) {
+  for (std::size_t i = 0; i < domain.size(); ++i)
+    if (domain[i] == value) return i;
+  broken_invariant("plan degree is not in the domain of its tables", value,
+                   domain.empty() ? 0 : domain[0]);
+}
+
+double decode_step_seconds(const Tables& t, const Plan& plan, double sequences) {
+  return decode_parts(t, plan, sequences).total();
+}
+
+double prefill_seconds(const Tables& t, const Plan& plan, double sequences) {
+  return prefill_parts(t, plan, sequences).total();
+}
+
+double prompt_occupancy(const Tables& t, const Plan& plan) {
+  // When many wait they share passes up to the token budget.
+  double input = std::max(1.0, input_tokens(t)), n = 1;
+  double together =
+      std::max(1.0, std::floor(static_cast<double>(t.engine.max_batched_tokens) / input));
+  double one = prefill_work(t, plan, 1, &n).total();
+  double shared = together > 1 ? prefill_work(t, plan, together, &n).total() / together : one;
+  return std::min(one, shared) / stages_at_once(t, plan);
+}
+
+}  // namespace trigon
