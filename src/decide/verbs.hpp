@@ -23,6 +23,7 @@ struct Objective {
   int max_gpus = 64;
   std::string as_of;                 // ISO date; empty: the price data's own
   std::string why_not;               // accelerator to explain
+  int threads = 0;                   // 0: as many as the machine has; the answer is the same
   std::optional<double> min_bits;    // weights may be stored in fewer bits than the checkpoint's
 };
 

@@ -50,9 +50,12 @@ void serving_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool mi
       if (fixed.pipeline && *fixed.pipeline != p) continue;
       int d = rest / p;
       if (fixed.data && *fixed.data != d) continue;
-      for (std::int32_t e : {1, t}) {
-        if (e == 1 ? false : (t == 1 || !mixture_of_experts || !engine.expert_parallel)) continue;
-        if (fixed.expert && *fixed.expert != e) continue;
+      // Every expert sliced over all ranks, or whole on one; between the two only where asked.
+      std::vector<std::int32_t> experts{1};
+      if (t > 1) experts.push_back(t);
+      if (fixed.expert) experts = {*fixed.expert};
+      for (std::int32_t e : experts) {
+        if (t % e != 0 || (e > 1 && (!mixture_of_experts || !engine.expert_parallel))) continue;
         Plan plan;
         plan.tensor = t;
         plan.pipeline = p;

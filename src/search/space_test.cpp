@@ -1,0 +1,132 @@
+#include "search/space.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+namespace trigon {
+namespace {
+
+EnginePolicy engine() {
+  EnginePolicy e;
+  e.expert_parallel = true;
+  return e;
+}
+
+using Degrees = std::tuple<int, int, int, int>;  // tensor, pipeline, data, expert
+
+std::set<Degrees> listed(const PlanRequest& fixed, const EnginePolicy& e, bool experts, int count,
+                         int per_node, int layers) {
+  std::vector<Plan> plans;
+  serving_plans(fixed, e, experts, count, per_node, layers, plans);
+  std::set<Degrees> found;
+  for (const Plan& p : plans) {
+    EXPECT_EQ(p.ranks(), count);
+    EXPECT_TRUE(found.insert({p.tensor, p.pipeline, p.data, p.expert}).second) << write_plan(p);
+  }
+  return found;
+}
+
+TEST(Space, ServingListsEveryDivision) {
+  for (int count : {1, 2, 3, 4, 6, 8, 12, 16, 24})
+    for (int per_node : {1, 2, 6, 8})
+      for (bool experts : {false, true}) {
+        // Independently: all quadruples, kept when they fit the rules.
+        std::set<Degrees> expected;
+        for (int t = 1; t <= count; ++t)
+          for (int p = 1; p <= count; ++p)
+            for (int d = 1; d <= count; ++d)
+              for (int e = 1; e <= count; ++e) {
+                bool power = (t & (t - 1)) == 0;
+                bool whole_node = t == std::min(per_node, count);
+                if (t * p * d != count || p > 10 || t > per_node) continue;
+                if (!power && !whole_node) continue;
+                if (e != 1 && (e != t || !experts)) continue;
+                expected.insert({t, p, d, e});
+              }
+        EXPECT_EQ(listed({}, engine(), experts, count, per_node, 10), expected)
+            << count << " cards, " << per_node << " to a node";
+      }
+}
+
+TEST(Space, WhatIsFixedStays) {
+  PlanRequest fixed;
+  fixed.tensor = 4;
+  EXPECT_EQ(listed(fixed, engine(), false, 16, 8, 99),
+            (std::set<Degrees>{{4, 1, 4, 1}, {4, 2, 2, 1}, {4, 4, 1, 1}}));
+  fixed.pipeline = 2;
+  EXPECT_EQ(listed(fixed, engine(), false, 16, 8, 99), (std::set<Degrees>{{4, 2, 2, 1}}));
+  fixed.data = 1;
+  EXPECT_TRUE(listed(fixed, engine(), false, 16, 8, 99).empty());
+  // A tensor group across nodes only where asked.
+  PlanRequest wide;
+  wide.tensor = 16;
+  EXPECT_EQ(listed(wide, engine(), false, 16, 8, 99), (std::set<Degrees>{{16, 1, 1, 1}}));
+  // Experts between sliced and whole, where asked.
+  PlanRequest experts;
+  experts.tensor = 8;
+  experts.expert = 2;
+  EXPECT_EQ(listed(experts, engine(), true, 8, 8, 99), (std::set<Degrees>{{8, 1, 1, 2}}));
+  EXPECT_TRUE(listed(experts, engine(), false, 8, 8, 99).empty());
+}
+
+TEST(Space, EnginesWithoutADegreeDoNotListIt) {
+  EnginePolicy e = engine();
+  e.tensor_parallel = false;
+  for (const auto& [t, p, d, x] : listed({}, e, false, 8, 8, 99)) EXPECT_EQ(t, 1);
+  e = engine();
+  e.pipeline_parallel = false;
+  for (const auto& [t, p, d, x] : listed({}, e, false, 8, 8, 99)) EXPECT_EQ(p, 1);
+}
+
+TEST(Space, TrainingPlansMultiplyOut) {
+  for (int count : {1, 4, 6, 16})
+    for (std::int64_t batch : {1, 12, 64})
+      for (bool experts : {false, true})
+        for (bool adapters : {false, true}) {
+          std::vector<Plan> plans;
+          training_plans({}, engine(), experts, count, 8, 12, batch, adapters, plans);
+          std::set<std::string> seen;
+          for (const Plan& p : plans) {
+            EXPECT_EQ(p.ranks(), count);
+            EXPECT_EQ(std::int64_t{1} * p.micro_batch * p.accumulation * p.data, batch);
+            EXPECT_LE(p.pipeline, 12);
+            EXPECT_EQ(p.data * p.context % p.expert, 0);
+            EXPECT_TRUE(experts || p.expert == 1);
+            EXPECT_TRUE(p.zero < 2 || p.pipeline == 1);
+            EXPECT_TRUE(p.zero == 0 || p.data * p.context > 1);
+            EXPECT_TRUE(!adapters || p.zero == 0 || p.zero == 3);
+            std::string name = write_plan(p) + " mb" + std::to_string(p.micro_batch) + " r" +
+                               std::to_string(static_cast<int>(p.recompute));
+            EXPECT_TRUE(seen.insert(name).second) << name;
+          }
+        }
+}
+
+TEST(Space, TrainingCountsByHand) {
+  // Two cards, two sequences, no experts. tp2: micro-batch 1 or 2, three recomputations, no
+  // ZeRO: 6. pp2: the same: 6. dp2: one sequence each, 3 recomputations x 4 stages: 12.
+  std::vector<Plan> plans;
+  training_plans({}, engine(), false, 2, 8, 12, 2, false, plans);
+  EXPECT_EQ(plans.size(), 24u);
+  plans.clear();
+  PlanRequest fixed;
+  fixed.recompute = Recompute::full;
+  fixed.zero = 3;
+  fixed.micro_batch = 1;
+  training_plans(fixed, engine(), false, 2, 8, 12, 2, false, plans);
+  EXPECT_EQ(plans.size(), 3u);
+  for (const Plan& p : plans) EXPECT_EQ(p.zero, 3);
+}
+
+TEST(Space, MicroBatchesArePowersUpToTheBatch) {
+  EXPECT_EQ(micro_batches({}, 12), (std::vector<std::int32_t>{1, 2, 4, 8}));
+  EXPECT_EQ(micro_batches({}, 1000).back(), 64);
+  PlanRequest fixed;
+  fixed.micro_batch = 3;
+  EXPECT_EQ(micro_batches(fixed, 12), (std::vector<std::int32_t>{3}));
+}
+
+}  // namespace
+}  // namespace trigon
