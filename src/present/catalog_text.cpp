@@ -70,17 +70,22 @@ std::string sheet_text(const FactSheet& sheet, const TextStyle& style) {
            {name(PresentMessage::col_unit)},
            {name(PresentMessage::col_source), true}});
   // Sources are long: the table has their numbers, the texts follow it, like long values.
-  constexpr int kLong = 36;
   std::vector<std::string> sources;
   std::vector<const FactRow*> notes;
   std::vector<FactRow> rows = list_facts(sheet);
+  int keys = 0, units = 0;
+  for (const FactRow& f : rows) {
+    keys = std::max(keys, display_width(printable(f.key)));
+    units = std::max(units, display_width(f.unit));
+  }
+  const int longest = style.width - keys - std::max(units, 4) - 12;  // source and gaps
   for (const FactRow& f : rows) {
     std::string source = printable(f.source) + " (" + printable(f.date) + ")";
     auto at = std::find(sources.begin(), sources.end(), source);
     std::string number = "[" + std::to_string(at - sources.begin() + 1) + "]";
     if (at == sources.end()) sources.push_back(source);
     std::string value = printable(f.value);
-    if (display_width(value) > kLong) {
+    if (display_width(value) > longest) {
       notes.push_back(&f);
       value = "...";
     }

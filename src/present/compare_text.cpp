@@ -74,7 +74,7 @@ std::string compare_text(const CompareAnswer& a, const Asked& asked, const TextS
     for (const CompareRow& row : a.rows)
       if (row.report[m]) column.see(row.report[m]->value), known = true;
     if (!known) continue;
-    std::vector<Cell> cells{column.header(metric_label(m, l))};
+    std::vector<Cell> cells{column.header(label_for(m, a.job, l))};
     for (const CompareRow& row : a.rows) cells.emplace_back(column.cell(row.report[m]));
     t.row(std::move(cells));
     if (m == a.deciding) t.row(ratios);

@@ -8,44 +8,59 @@
 namespace trigon {
 namespace {
 
-using Text = nlohmann::ordered_json;
-
-Text number(double v) {
-  if (!std::isfinite(v)) return nullptr;
+// The library's own number writer sometimes needs 17 digits for a value that 9 describe, so numbers
+// are written here; the library escapes the texts.
+std::string number(double v) {
+  if (!std::isfinite(v)) return "null";
   char digits[40];
   std::snprintf(digits, sizeof digits, "%.9g", v);
   double rounded = std::strtod(digits, nullptr);
-  // Whole numbers without ".0"; beyond 2^53 a double is not a count any more.
+  // Whole numbers without an exponent; beyond 2^53 a double is not a count any more.
   if (rounded == std::floor(rounded) && std::fabs(rounded) < 9007199254740992.0)
-    return static_cast<std::int64_t>(rounded);
-  return rounded;
+    return std::to_string(static_cast<std::int64_t>(rounded));
+  return digits;
 }
 
-Text converted(const JsonNode& j) {
+std::string quoted(const std::string& text) {
+  using Text = nlohmann::ordered_json;
+  return Text(text).dump(-1, ' ', false, Text::error_handler_t::replace);
+}
+
+void write(const JsonNode& j, std::size_t depth, std::string& out) {
   using Kind = JsonNode::Kind;
+  bool object = j.kind() == Kind::object;
   switch (j.kind()) {
     case Kind::null:
-      return nullptr;
+      out += "null";
+      return;
     case Kind::boolean:
-      return j.integer() != 0;
+      out += j.integer() ? "true" : "false";
+      return;
     case Kind::integer:
-      return j.integer();
+      out += std::to_string(j.integer());
+      return;
     case Kind::number:
-      return number(j.number());
+      out += number(j.number());
+      return;
     case Kind::text:
-      return j.text();
-    case Kind::array: {
-      Text out = Text::array();
-      for (const JsonNode& e : j.items()) out.push_back(converted(e));
-      return out;
-    }
-    case Kind::object: {
-      Text out = Text::object();
-      for (std::size_t i = 0; i < j.items().size(); ++i) out[j.keys()[i]] = converted(j.items()[i]);
-      return out;
-    }
+      out += quoted(j.text());
+      return;
+    case Kind::array:
+    case Kind::object:
+      break;
   }
-  return nullptr;
+  if (j.items().empty()) {
+    out += object ? "{}" : "[]";
+    return;
+  }
+  out += object ? "{" : "[";
+  for (std::size_t i = 0; i < j.items().size(); ++i) {
+    out += i ? ",\n" : "\n";
+    out += std::string(2 * (depth + 1), ' ');
+    if (object) out += quoted(j.keys()[i]) + ": ";
+    write(j.items()[i], depth + 1, out);
+  }
+  out += "\n" + std::string(2 * depth, ' ') + (object ? "}" : "]");
 }
 
 }  // namespace
@@ -77,7 +92,9 @@ std::string_view basis_name(Basis b) {
 }
 
 std::string write_json(const JsonNode& value) {
-  return converted(value).dump(2, ' ', false, Text::error_handler_t::replace) + "\n";
+  std::string out;
+  write(value, 0, out);
+  return out + "\n";
 }
 
 }  // namespace trigon

@@ -76,6 +76,7 @@ std::string short_count(double v) {
 
 Scale scale_for(double magnitude, std::string_view unit) {
   magnitude = std::fabs(magnitude);
+  if (magnitude == 0 && unit == "s") return {1, "s"};
   if (unit == "B") {
     if (magnitude >= 0.1 * kGi && magnitude < 10 * kTi) return {kGi, "GiB"};
     return pick(kBytes, magnitude, 1);
@@ -104,7 +105,7 @@ std::string scaled(double v, const Scale& s, std::string_view unit, bool exact =
   }
   if (unit == "" && v == std::floor(v) && std::fabs(v) < 1e6)
     return whole(static_cast<std::int64_t>(v));
-  if (unit == "USD" && std::fabs(v) >= 0.1 && std::fabs(v) < 100) {
+  if (unit == "USD" && std::fabs(v) >= 1 && std::fabs(v) < 100) {
     char text[32];
     std::snprintf(text, sizeof text, "%.2f", v);
     return text;

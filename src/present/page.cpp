@@ -47,8 +47,6 @@ std::string say(PresentMessage id, Language language, std::initializer_list<std:
   return render(m, language);
 }
 
-namespace {
-
 std::string label_for(Metric m, const Job& job, Language l) {
   auto serve = std::get_if<Serve>(&job);
   auto tail = [&](Metric mean, const std::optional<LatencyLimit>& limit) {
@@ -62,8 +60,11 @@ std::string label_for(Metric m, const Job& job, Language l) {
     return tail(Metric::tpot_seconds, serve->limits.tpot);
   if (serve && m == Metric::e2e_percentile_seconds)
     return tail(Metric::e2e_seconds, serve->limits.e2e);
+  if (serve && m == Metric::usd_total) return std::string(label(PresentMessage::usd_month, l));
   return metric_label(m, l);
 }
+
+namespace {
 
 // "4,000 W (3,000 to 5,000)"; what is only bounded from above says so.
 std::string estimate_in_words(const Estimate<double>& e, const char* unit, Language l) {
@@ -90,7 +91,12 @@ void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& met
     values = std::max(values, display_width(lines.back().value));
   }
   bool basis_fits = names + values + 18 <= page.style().width;
+  bool values_fit = names + values + 4 <= page.style().width;
   for (const Line& l : lines) {
+    if (!values_fit) {
+      page.paragraph(l.name + ": " + l.value, Tone::plain, 2, 2);
+      continue;
+    }
     auto space = [](int n) { return std::string(static_cast<std::size_t>(std::max(0, n)), ' '); };
     std::string text = "  " + l.name + space(names - display_width(l.name) + 2) + l.value;
     if (basis_fits)

@@ -36,8 +36,10 @@ std::string sentence(std::string text);
 // A message made of texts only.
 std::string say(PresentMessage id, Language language, std::initializer_list<std::string> args);
 
+// The metric's label for this job: latencies at a percentile are named by that of the limit, the
+// total of a service is that of a month.
+std::string label_for(Metric m, const Job& job, Language language);
 // "  time to first token   0.21 s (0.18 to 0.25)   calibrated": one line for each that is known.
-// Latencies at a percentile are named by the percentile of the job's limit.
 void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& metrics,
                  const Job& job);
 // Weights, KV cache ... of the fullest rank, with shares.

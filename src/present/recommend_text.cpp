@@ -34,7 +34,8 @@ Table ranked_table(const RecommendAnswer& a, Language l) {
     show(PresentMessage::col_million, Metric::usd_per_million_tokens, 5);
   }
   show(PresentMessage::col_price, Metric::usd_per_hour, 0);
-  show(PresentMessage::col_total, Metric::usd_total, training ? 1 : 6);
+  if (!std::holds_alternative<Serve>(a.job))
+    show(PresentMessage::col_total, Metric::usd_total, training ? 1 : 6);
   show(PresentMessage::col_purchase, Metric::usd_purchase, 5);
   show(PresentMessage::col_power, Metric::power_watts, 6);
   for (Shown& s : shown)
