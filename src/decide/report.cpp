@@ -36,17 +36,28 @@ struct Spread {
 
 double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* out) {
   std::vector<Excess> found;
+  double beyond = 0;  // of limits that are not spelled out
   if (!e.fits)
-    found.push_back({e[Metric::memory_bytes] / std::max(1.0, e[Metric::usable_bytes]) - 1 + 10,
-                     message(DecideMessage::memory_binds, bytes(e[Metric::memory_bytes]),
-                             bytes(e[Metric::usable_bytes]),
-                             memory_term_name(largest_term(e.memory)))});
+    found.push_back(
+        {e[Metric::memory_bytes] / std::max(1.0, e[Metric::usable_bytes]) - 1 + 10,
+         message(DecideMessage::memory_binds, bytes(e[Metric::memory_bytes]),
+                 bytes(e[Metric::usable_bytes]), memory_term_name(largest_term(e.memory)))});
   if (auto serve = std::get_if<Serve>(&s.job)) {
     if (!e.sustainable && serve->rate) {
       double asked = serve->rate->in_base();
       double most = asked / std::max(1e-12, e[Metric::utilization]);
-      found.push_back({std::max(0.01, asked / most - 1) + 1,
-                       message(DecideMessage::rate_binds, most, asked)});
+      found.push_back(
+          {std::max(0.01, asked / most - 1) + 1, message(DecideMessage::rate_binds, most, asked)});
+      // Percentiles mean nothing there, but limits that one prompt or one step breaks already are
+      // no nearer for that.
+      auto least = [&](const std::optional<LatencyLimit>& limit, double value) {
+        if (limit) beyond += std::max(0.0, value / limit->at_most.in_base() - 1);
+      };
+      double steps = std::max<double>(0, static_cast<double>(serve->output_tokens) - 1);
+      double prompt = e[Metric::prefill_seconds], step = e[Metric::decode_step_seconds];
+      least(serve->limits.ttft, prompt);
+      least(serve->limits.tpot, step);
+      least(serve->limits.e2e, prompt + steps * step);
     } else {
       hold(found, serve->limits.ttft, e[Metric::ttft_percentile_seconds],
            DecideMessage::ttft_binds);
@@ -57,8 +68,8 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
   }
   auto deadline = [&](const std::optional<Seconds>& d, double takes) {
     if (d && takes > d->in_base())
-      found.push_back({takes / d->in_base() - 1,
-                       message(DecideMessage::deadline_binds, seconds(takes), *d)});
+      found.push_back(
+          {takes / d->in_base() - 1, message(DecideMessage::deadline_binds, seconds(takes), *d)});
   };
   if (auto b = std::get_if<Batch>(&s.job)) deadline(b->deadline, e[Metric::job_seconds]);
   if (auto t = std::get_if<Train>(&s.job)) deadline(t->deadline, e[Metric::time_to_train_seconds]);
@@ -66,7 +77,7 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
     deadline(t->deadline, e[Metric::time_to_train_seconds]);
   std::stable_sort(found.begin(), found.end(),
                    [](const Excess& a, const Excess& b) { return a.ratio > b.ratio; });
-  double sum = 0;
+  double sum = beyond;
   for (Excess& x : found) {
     sum += x.ratio;
     if (out) out->push_back(std::move(x.what));
@@ -74,8 +85,8 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
   return sum;
 }
 
-Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed,
-                               const Plan& plan, Record* recorder) {
+Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const Plan& plan,
+                               Record* recorder) {
   PlanDomain domain = domain_of(s, fixed, plan);
   auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());
@@ -84,8 +95,7 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed,
   r.cluster = s.cluster;
   r.engine = s.engine.version.empty() ? s.engine.id : s.engine.id + " " + s.engine.version;
   r.plan = plan;
-  if (std::holds_alternative<Serve>(s.job))
-    r.plan.micro_batch = std::max(1, base.sequences_held);
+  if (std::holds_alternative<Serve>(s.job)) r.plan.micro_batch = std::max(1, base.sequences_held);
   r.memory = base.memory;
   FullestRank fullest = tables->memory.fullest(r.plan);
   r.fullest_stage = fullest.stage;
@@ -167,9 +177,9 @@ MemoryTerm largest_term(const RankMemory& m) {
 
 const char* memory_term_name(MemoryTerm t) {
   static constexpr const char* kNames[] = {
-      "weights",     "kv_cache",  "activations", "logits",   "gradients",
-      "master_weights", "optimizer", "adapters",    "gathered", "context",
-      "collectives", "graphs",    "fragmentation"};
+      "weights",        "kv_cache",  "activations",  "logits",   "gradients",
+      "master_weights", "optimizer", "adapters",     "gathered", "context",
+      "collectives",    "graphs",    "fragmentation"};
   static_assert(sizeof kNames / sizeof *kNames == kMemoryTerms);
   return kNames[static_cast<std::size_t>(t)];
 }
