@@ -233,6 +233,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
   };
   {
     unsigned threads = std::max(1u, std::min(16u, std::thread::hardware_concurrency()));
+    if (objective.threads > 0) threads = static_cast<unsigned>(objective.threads);
     std::vector<std::jthread> pool;
     for (unsigned t = 1; t < threads; ++t) pool.emplace_back(work);
     work();
