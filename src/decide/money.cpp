@@ -33,16 +33,10 @@ Money money_of(const Catalogues& all, const Cluster& cluster, Payment payment,
                    Basis::analytic);
     }
   }
-  m.way = payment;
-  if (payment == Payment::rent) {
-    m.usd_per_hour = rent;
-  } else if (payment == Payment::buy) {
-    m.usd_per_hour = own;
-  } else {
-    // Renting is what most jobs of days do; owning stands in where nobody rents the card out.
-    m.usd_per_hour = rent ? rent : own;
-    m.way = rent ? Payment::rent : Payment::buy;
-  }
+  // Unless buying is asked for, an hour costs what renting it does: the amortised hour of a card
+  // that works day and night for years is no price of a job that lasts a week.
+  m.way = payment == Payment::buy ? Payment::buy : Payment::rent;
+  m.usd_per_hour = m.way == Payment::buy ? own : rent;
   return m;
 }
 

@@ -10,19 +10,20 @@
 namespace trigon {
 namespace {
 
-constexpr std::size_t kShown = 12;  // candidates with ranges and triangle
+constexpr double kHoursOfAMonth = 730;  // a twelfth of a year: what an endless service is held to
+constexpr std::size_t kShown = 12;      // candidates with ranges and triangle
 
 // What was found on one accelerator, over all counts of it.
 struct CardResult {
   const Accelerator* card = nullptr;
-  std::optional<Setup> setup;         // of the chosen count
-  std::optional<Chosen> chosen;       // the cheapest that meets everything
+  std::optional<Setup> setup;    // of the chosen count
+  std::optional<Chosen> chosen;  // the cheapest that meets everything
   std::optional<Setup> nearest_setup;
-  std::optional<Chosen> nearest;      // the one that misses by least
+  std::optional<Chosen> nearest;  // the one that misses by least
   double nearest_excess = 0;
   std::vector<Message> nearest_violated;
   std::optional<Message> rejection;
-  std::optional<Error> error;         // of the question itself
+  std::optional<Error> error;              // of the question itself
   double usd_per_hour = 0, usd_total = 0;  // of the chosen; 0: no price is known
   SearchCounts counts;
 };
@@ -40,39 +41,40 @@ std::vector<int> card_counts(int most) {
 }
 
 double job_hours(const Setup& s, const Evaluation& e) {
-  double seconds = s.training                                ? e[Metric::time_to_train_seconds]
+  double seconds = s.training                             ? e[Metric::time_to_train_seconds]
                    : std::holds_alternative<Batch>(s.job) ? e[Metric::job_seconds]
-                                                             : std::nan("");
+                                                          : std::nan("");
   return seconds / 3600;
 }
 
 // Excess of budgets over what the plan costs, and the message of the one that binds.
-double budget_excess(const Setup& s, const Objective& o, const Chosen& c, double usd_per_hour,
+double budget_excess(const Setup& s, const Objective& o, const Chosen& c, const Money& money,
                      std::vector<Message>* out) {
+  double usd_per_hour = money.usd_per_hour ? money.usd_per_hour->value : 0;
   double excess = 0;
   const Budget& b = o.budget;
   if (!b.total && !b.per_second) return 0;
-  if (usd_per_hour <= 0) {
+  double hours = job_hours(s, c.evaluation);
+  // A sum is held against what has to be paid: the purchase, or the rent of the whole job.
+  std::optional<double> to_pay;
+  if (money.way == Payment::buy) {
+    if (money.usd_purchase) to_pay = money.usd_purchase->value;
+  } else if (usd_per_hour > 0) {
+    to_pay = usd_per_hour * (std::isfinite(hours) ? hours : kHoursOfAMonth);
+  }
+  if ((b.total && !to_pay) || (b.per_second && usd_per_hour <= 0)) {
     if (out) out->push_back(message(DecideMessage::price_unknown));
     return 1e3;
   }
-  double hours = job_hours(s, c.evaluation);
-  if (b.total && std::isfinite(hours)) {
-    double usd = usd_per_hour * hours;
-    if (usd > b.total->in_base()) {
-      excess += usd / b.total->in_base() - 1;
-      if (out)
-        out->push_back(message(DecideMessage::budget_total_binds, dollars(usd), *b.total));
-    }
-  } else if (b.total) {
-    // A sum for a service that never ends: what buying it costs.
-    excess += 0;
+  if (b.total && *to_pay > b.total->in_base()) {
+    excess += *to_pay / b.total->in_base() - 1;
+    if (out) out->push_back(message(DecideMessage::budget_total_binds, dollars(*to_pay), *b.total));
   }
   if (b.per_second && usd_per_hour / 3600 > b.per_second->in_base()) {
     excess += usd_per_hour / 3600 / b.per_second->in_base() - 1;
     if (out)
-      out->push_back(message(DecideMessage::budget_rate_binds, dollars_per_hour(usd_per_hour),
-                             *b.per_second));
+      out->push_back(
+          message(DecideMessage::budget_rate_binds, dollars_per_hour(usd_per_hour), *b.per_second));
   }
   return excess;
 }
@@ -86,6 +88,10 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
   if (!o.vendors.empty() &&
       std::find(o.vendors.begin(), o.vendors.end(), card.vendor) == o.vendors.end()) {
     r.rejection = message(DecideMessage::vendor_excluded, card.vendor);
+    return r;
+  }
+  if (card.announced) {
+    r.rejection = message(DecideMessage::not_on_sale, card.name);
     return r;
   }
   ++r.counts.cards;
@@ -121,7 +127,7 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
     const Chosen& c = *found->best;
     Money money = money_of(all, cluster, o.payment, o.as_of);
     double hour = money.usd_per_hour ? money.usd_per_hour->value : 0;
-    double over_budget = budget_excess(*s, o, c, hour, nullptr);
+    double over_budget = budget_excess(*s, o, c, money, nullptr);
     double excess = c.excess + over_budget;
     if (excess > 0) {
       if (!r.nearest || excess < r.nearest_excess) {
@@ -130,7 +136,7 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
         r.nearest_setup = *s;
         r.nearest_violated.clear();
         limit_excess(*s, c.evaluation, &r.nearest_violated);
-        budget_excess(*s, o, c, hour, &r.nearest_violated);
+        budget_excess(*s, o, c, money, &r.nearest_violated);
       }
       continue;
     }
@@ -138,8 +144,10 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
     // price, cards times time.
     double hours = job_hours(*s, c.evaluation);
     double total = std::isfinite(hours) ? hour * hours : hour;
-    double cost = hour > 0 ? total
-                           : count * (std::isfinite(hours) ? std::max(hours, 1e-9) : 1.0);
+    // A bought machine is paid for at once, however short the job.
+    if (money.way == Payment::buy && std::isfinite(hours) && money.usd_purchase)
+      total = hour = money.usd_purchase->value;
+    double cost = hour > 0 ? total : count * (std::isfinite(hours) ? std::max(hours, 1e-9) : 1.0);
     bool better = !r.chosen || cost < best_cost * (1 - 1e-9);
     // More cards for the same money are taken when time is what was asked for.
     if (better) {
@@ -212,8 +220,8 @@ std::vector<Message> reasons(const PlanReport& before, const PlanReport& r, bool
   } else if (a) {
     double speed = deciding_speed(before, training);
     if (speed > 0)
-      out.push_back(message(DecideMessage::costs_same_slower, deciding_speed(r, training) / speed,
-                            name));
+      out.push_back(
+          message(DecideMessage::costs_same_slower, deciding_speed(r, training) / speed, name));
   }
   return out;
 }
@@ -272,8 +280,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     bool asked = why_not && r.card->id == *why_not;
     if (i >= kShown && !asked) continue;
     training = r.setup->training;
-    auto report =
-        report_of(*r.setup, r.chosen->plan, q.explain && i == 0 ? &record : nullptr);
+    auto report = report_of(*r.setup, r.chosen->plan, q.explain && i == 0 ? &record : nullptr);
     if (!report) return tl::unexpected(report.error());
     Candidate c;
     c.report = std::move(*report);
@@ -306,7 +313,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     }
     a.rejected.push_back(std::move(rejection));
   }
-  const CardResult* first = !feasible.empty() ? feasible.front()
+  const CardResult* first = !feasible.empty()     ? feasible.front()
                             : !infeasible.empty() ? infeasible.front()
                                                   : nullptr;
   if (feasible.empty() && first && first->nearest) {
@@ -316,7 +323,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     a.relax = relaxations(*first->nearest_setup, *first->nearest, objective, hour);
     a.nearest = std::move(*report);
   }
-  const Setup* setup = first ? (first->setup ? &*first->setup
+  const Setup* setup = first ? (first->setup           ? &*first->setup
                                 : first->nearest_setup ? &*first->nearest_setup
                                                        : nullptr)
                              : nullptr;

@@ -119,7 +119,7 @@ struct Fit {
     used = seen.size();
     if (seen.size() < kFewest) return std::nullopt;
     // A thousand rows of one source say little more than a hundred: weights shrink with the root.
-    constexpr std::size_t kMost = 120;
+    constexpr std::size_t kMost = 64;
     std::vector<std::size_t> sample;
     for (std::size_t k = 0; k < std::min(kMost, seen.size()); ++k)
       sample.push_back(seen[k * seen.size() / std::min(kMost, seen.size())]);
@@ -156,7 +156,7 @@ struct Fit {
     } else {
       p.push_back({&c.step_overhead_seconds, 1e-5, 0.05});
     }
-    minimise(p, loss, 150, 41);
+    minimise(p, loss, 100, 41);
     std::vector<double> errors;
     for (std::size_t i : seen) errors.push_back(std::fabs(log_error((*rows)[i], c)));
     std::sort(errors.begin(), errors.end());

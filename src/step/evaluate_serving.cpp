@@ -259,7 +259,8 @@ void evaluate_batch(const Tables& t, const Batch& job, const Plan& plan, Evaluat
   double rate = 0;
   if (t.engine.batching == Batching::continuous && job.requests.value_or(1e300) > b * replicas) {
     // A finished request is replaced at once, so prompts and steps alternate for ever.
-    rate = 1 / (prefill / b + std::max(output, 1.0) * step / b) * replicas;
+    // While some decode, prompts of others fill the pipeline.
+    rate = 1 / (prompt_occupancy(t, plan) + std::max(output, 1.0) * step / b) * replicas;
   } else {
     rate = b / whole * replicas;
   }

@@ -78,7 +78,7 @@ PassParts prefill_work(const Tables& t, const Plan& plan, double sequences, doub
   PassTime p = at_batch(t.inference, t.inference.prefill, row_of(t, plan), sequences);
   double input = input_tokens(t);
   *passes =
-      prompt_passes(sequences, input, static_cast<double>(t.engine.max_batched_tokens)).passes;
+      prompt_passes(sequences, input, pass_tokens(t.engine)).passes;
   return {p.layers, p.ends, t.device.engine.step_overhead_seconds * *passes,
           boundary_seconds(t, plan, sequences * input)};
 }
@@ -96,7 +96,8 @@ PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
 // The same until the last of them is through the pipeline: passes follow each other stage by
 // stage, so n of them take (n + p - 1) / (n p) of the time they take one after another.
 PassParts prefill_parts(const Tables& t, const Plan& plan, double sequences) {
-  double n = 1, stages = stages_at_once(t, plan);
+  // Every engine pipelines passes of prompts, also those whose decode does not.
+  double n = 1, stages = std::max(1, plan.pipeline);
   PassParts work = prefill_work(t, plan, sequences, &n);
   double share = (n + stages - 1) / (n * stages);
   return {work.layers * share, work.ends * share, work.overhead * share, work.sends * share};
@@ -120,11 +121,10 @@ double prefill_seconds(const Tables& t, const Plan& plan, double sequences) {
 double prompt_occupancy(const Tables& t, const Plan& plan) {
   // When many wait they share passes up to the token budget.
   double input = std::max(1.0, input_tokens(t)), n = 1;
-  double together =
-      std::max(1.0, std::floor(static_cast<double>(t.engine.max_batched_tokens) / input));
+  double together = std::max(1.0, std::floor(pass_tokens(t.engine) / input));
   double one = prefill_work(t, plan, 1, &n).total();
   double shared = together > 1 ? prefill_work(t, plan, together, &n).total() / together : one;
-  return std::min(one, shared) / stages_at_once(t, plan);
+  return std::min(one, shared) / std::max(1, plan.pipeline);
 }
 
 }  // namespace trigon
