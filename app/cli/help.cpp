@@ -37,7 +37,7 @@ std::string description(const Flag& f, Language l) {
 void put_entries(Page& page, const std::vector<std::pair<std::string, std::string>>& entries) {
   int width = 0;
   for (const auto& e : entries) width = std::max(width, display_width(e.first));
-  width = std::min(width, 28);
+  width = std::min({width, 28, page.style().width / 3});
   for (const auto& [name, text] : entries) {
     std::string first = "  " + name;
     int used = display_width(first);

@@ -28,6 +28,21 @@ Output written(const Answer& answer, const Call& call, const Session& s, Text te
           is_yes(answer) ? exit_done : exit_no};
 }
 
+// What a reader should know about the prices that decided: old, undated, of the card alone.
+void warn_of_prices(Call& call, Session& s, const PlanReport& best) {
+  const Accelerator* card = best.cluster.accelerator;
+  if (!card) return;
+  const Objective& o = s.asking.objective;
+  std::vector<Message> notes;
+  if (o.payment != Payment::buy) {
+    if (auto quote = s.all->prices.rent(*card, PriceKind::on_demand, o.as_of)) notes = quote->notes;
+  } else if (auto quote = s.all->prices.buy(*card, o.as_of)) {
+    notes = quote->notes;
+  }
+  call.warnings.insert(call.warnings.end(), notes.begin(), notes.end());
+  s.asked.warnings = call.warnings;
+}
+
 }  // namespace
 
 Result<Output> run_fit(Call& call) {
@@ -79,6 +94,7 @@ Result<Output> run_recommend(Call& call) {
   if (!s) return tl::unexpected(s.error());
   auto answer = recommend(*s->all, s->question, s->asking.objective);
   if (!answer) return tl::unexpected(answer.error());
+  if (!answer->ranked.empty()) warn_of_prices(call, *s, answer->ranked.front().report);
   return written(*answer, call, *s, recommend_text, recommend_json);
 }
 

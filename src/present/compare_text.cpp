@@ -63,7 +63,7 @@ std::string compare_text(const CompareAnswer& a, const Asked& asked, const TextS
   std::vector<Column> headers{{std::string(label(PresentMessage::col_quantity, l)), false, 0, 18}};
   int priority = 0;
   for (const CompareRow& row : a.rows)
-    headers.push_back({hardware_in_words(row.report.cluster), true, priority++ < 2 ? 0 : priority});
+    headers.push_back({hardware_in_words(row.report.cluster), true, priority++ < 1 ? 0 : priority});
   Table t(std::move(headers));
   std::vector<Cell> ratios{label(PresentMessage::col_ratio, l)};
   for (const CompareRow& row : a.rows)

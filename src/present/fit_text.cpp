@@ -198,6 +198,8 @@ std::string model_fit_text(const std::vector<ModelFitRow>& models, const Asked& 
     t.row(std::move(cells));
   }
   page.table(t, 0, style.top);
+  page.blank();
+  page.paragraph(label(PresentMessage::models_assumed, l), Tone::faint);
   return page.finish();
 }
 

@@ -109,9 +109,9 @@ void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& met
 void put_memory(Page& page, const PlanReport& r) {
   Language l = page.language();
   page.heading(label(PresentMessage::heading_memory, l));
-  Table t({{std::string(label(PresentMessage::col_component, l))},
+  Table t({{std::string(label(PresentMessage::col_component, l)), false, 0, 12},
            {"GiB", true},
-           {std::string(label(PresentMessage::col_share, l)), true}});
+           {std::string(label(PresentMessage::col_share, l)), true, 1}});
   double total = r.memory.total();
   for (std::size_t i = 0; i < kMemoryTerms; ++i) {
     double b = r.memory.bytes[i];

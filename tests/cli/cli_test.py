@@ -113,7 +113,8 @@ class Cli(unittest.TestCase):
                                     for c in line)
                         # A single long word, such as a flag's choices, cannot be broken.
                         if " " in line.strip() and not line.lstrip().startswith("--"):
-                            self.assertLessEqual(width, columns, (words, language, line))
+                            with self.subTest(columns=columns, words=words, language=language):
+                                self.assertLessEqual(width, columns, line)
 
     def test_chinese(self):
         for how in ({"LC_ALL": "zh_CN.UTF-8"}, {"TRIGON_LANG": "zh"}):
