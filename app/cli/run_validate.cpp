@@ -64,6 +64,10 @@ Result<Output> run_validate(Call& call) {
       if (!read) return tl::unexpected(read.error());
       limits.insert(limits.end(), read->begin(), read->end());
     }
+    // Nothing to hold is no success.
+    if (limits.empty())
+      return fail(ErrorCode::missing_fact,
+                  message(BaseMessage::missing_fact, "thresholds", "validate"), "--check");
     broken = broken_thresholds(limits, *answer);
   }
   if (const Setting* path = call.settings.find("per-row"))

@@ -67,11 +67,11 @@ std::string validate_text(const ValidateAnswer& a, const std::vector<Message>* b
 
   auto name = [&](PresentMessage id) { return std::string(label(id, l)); };
   page.heading(label(PresentMessage::heading_groups, l));
-  Table groups({{name(PresentMessage::col_group), false, 0, 16},
+  Table groups({{name(PresentMessage::col_group), false, 0, 28},
                 {name(PresentMessage::col_rows), true, 2},
                 {name(PresentMessage::col_predicted), true},
                 {name(PresentMessage::col_median), true},
-                {name(PresentMessage::col_p90), true},
+                {name(PresentMessage::col_p90), true, 1},
                 {name(PresentMessage::col_mean), true, 3},
                 {name(PresentMessage::col_bias), true},
                 {name(PresentMessage::col_inside), true},
