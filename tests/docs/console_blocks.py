@@ -6,11 +6,13 @@ in the next line) and, below each, what it prints. Words after `console` say wha
   ```console             the command exits with 0
   ```console exit=1      it exits with 1
   ```console output      it also prints exactly what is shown; a line `...` stands for any lines
+  ```console shown       what is shown is an example: not compared, but kept up by --update
 
 `trigon` is the program of this build; commands of the build itself are not run. Anything else is
 a complaint, so that nothing shown goes unchecked.
 
-usage: console_blocks.py ROOT PROGRAM [--update] [FILE...]     --update rewrites `output` blocks
+usage: console_blocks.py ROOT PROGRAM [--update] [FILE...]     --update rewrites the `output` and
+                                                               `shown` blocks
 """
 
 import os
@@ -45,6 +47,8 @@ def commands(text):
         for word in block.group("words").split():
             if word == "output":
                 compare = True
+            elif word == "shown":
+                pass
             elif re.fullmatch(r"exit=\d+", word):
                 expect = int(word[5:])
             else:
@@ -117,9 +121,9 @@ def check(root, program, name, text):
 
 
 def updated(root, program, text):
-    """The document with the bodies of its `output` blocks replaced by what is printed now."""
+    """The document with the bodies of its `output` and `shown` blocks as printed now."""
     def rewrite(block):
-        if "output" not in block.group("words").split():
+        if not {"output", "shown"} & set(block.group("words").split()):
             return block.group()
         indent, lines, shown = block.group("indent"), [], []
         for command in commands(block.group()):

@@ -30,6 +30,10 @@ class ConsoleBlocks(unittest.TestCase):
         self.assertEqual(self.complaints("```console output\n$ trigon a b c | grep b\nb\n```\n"), [])
         self.assertEqual(self.complaints("```console output\n$ trigon a b c d\na\n...\nd\n```\n"), [])
 
+    def test_examples_run_uncompared(self):
+        self.assertEqual(self.complaints("```console shown\n$ trigon a b\nold\n```\n"), [])
+        self.assertEqual(len(self.complaints("```console shown\n$ trigon 1\n```\n")), 1)
+
     def test_complains(self):
         for text, part in (
                 ("```console output\n$ trigon a b\na\n```\n", "prints something else"),
@@ -47,10 +51,11 @@ class ConsoleBlocks(unittest.TestCase):
 
     def test_updates_only_output_blocks(self):
         text = ("a\n```console output\n$ trigon x \\\n    y\nold\n$ trigon z\n```\n"
-                "```console\n$ trigon x\nkept\n```\nb\n")
+                "```console\n$ trigon x\nkept\n```\n```console shown\n$ trigon v\nold\n```\nb\n")
         new = blocks.updated(self.root, self.program, text)
         self.assertEqual(new, "a\n```console output\n$ trigon x \\\n    y\nx\ny\n$ trigon z\nz\n"
-                              "```\n```console\n$ trigon x\nkept\n```\nb\n")
+                              "```\n```console\n$ trigon x\nkept\n```\n"
+                              "```console shown\n$ trigon v\nv\n```\nb\n")
         self.assertEqual(self.complaints(new), [])
 
     def test_build_commands_are_not_run(self):
