@@ -1,6 +1,7 @@
 #include "hardware/checks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/units.hpp"
@@ -107,9 +108,7 @@ class Checker {
     }
   }
 
-  static std::string rounded(double v) {
-    return write_number(static_cast<double>(static_cast<std::int64_t>(v * 10 + 0.5)) / 10);
-  }
+  static std::string rounded(double v) { return write_number(std::round(v * 10) / 10); }
 
   // a is not faster than b.
   void not_faster(const FactSheet& s, const Accelerator& a, MathMode slow, MathMode fast) {

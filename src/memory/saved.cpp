@@ -11,7 +11,8 @@ double over(std::int64_t v, int t) { return static_cast<double>(v) / t; }
 
 // Key and value heads on one rank: divided while there are any, then repeated.
 double kv_heads_on_rank(std::int64_t heads, int t) {
-  return static_cast<double>((heads + t - 1) / t);
+  const std::int64_t on_rank = (heads + t - 1) / t;
+  return static_cast<double>(on_rank);
 }
 
 // What a norm keeps. Fused: its input. Eager implementations cast to 32 bit and keep that copy and
