@@ -17,10 +17,11 @@ struct Formula {
 };
 
 struct Symbol {
-  const char* name;   // "kv_heads", as in the expression
-  double value;       // in base units
-  const char* unit;   // "B", "s", "FLOP", "B/s", "" ...
-  std::string fact{};  // fact or coefficient id when it is one: "gpu/h100-sxm-80gb#memory_bandwidth"
+  const char* name;  // "kv_heads", as in the expression
+  double value;      // in base units
+  const char* unit;  // "B", "s", "FLOP", "B/s", "" ...
+  std::string
+      fact{};  // fact or coefficient id when it is one: "gpu/h100-sxm-80gb#memory_bandwidth"
 };
 
 struct DerivationStep {

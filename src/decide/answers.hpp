@@ -27,8 +27,8 @@ struct PlanReport {
   std::string engine;  // id and version
   Plan plan;
   MetricEstimates metrics;
-  RankMemory memory;        // of the fullest rank, by term
-  int fullest_stage = 0;    // pipeline stage of that rank
+  RankMemory memory;      // of the fullest rank, by term
+  int fullest_stage = 0;  // pipeline stage of that rank
   bool fits = false;
   bool meets_limits = false;
   std::vector<Message> violated;  // limits that do not hold, worst first
@@ -99,11 +99,11 @@ struct Candidate {
 
 struct RecommendAnswer {
   Job job;
-  std::vector<Candidate> ranked;        // best first; empty: no solution
-  std::vector<Rejection> rejected;      // every accelerator that is not in `ranked`
-  std::optional<PlanReport> nearest;    // when nothing meets the limits
-  std::vector<Message> relax;           // what to relax for that
-  std::vector<Message> would_change;    // what would change the verdict
+  std::vector<Candidate> ranked;      // best first; empty: no solution
+  std::vector<Rejection> rejected;    // every accelerator that is not in `ranked`
+  std::optional<PlanReport> nearest;  // when nothing meets the limits
+  std::vector<Message> relax;         // what to relax for that
+  std::vector<Message> would_change;  // what would change the verdict
   std::vector<Assumption> assumptions;
   SearchCounts counts;
   std::optional<Derivation> derivation;
@@ -111,8 +111,8 @@ struct RecommendAnswer {
 
 struct CompareRow {
   PlanReport report;
-  Message binding;     // the limit that binds on this hardware
-  double ratio = 0;    // of the deciding metric, against the first
+  Message binding;   // the limit that binds on this hardware
+  double ratio = 0;  // of the deciding metric, against the first
 };
 struct CompareAnswer {
   Job job;

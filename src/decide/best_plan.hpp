@@ -12,8 +12,8 @@ struct Chosen {
 };
 
 struct BestPlan {
-  std::optional<Chosen> best;       // absent: nothing divides
-  std::optional<Message> illegal;   // why the last candidate could not run, when none can
+  std::optional<Chosen> best;      // absent: nothing divides
+  std::optional<Message> illegal;  // why the last candidate could not run, when none can
   SearchCounts counts;
 };
 

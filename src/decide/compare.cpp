@@ -27,10 +27,10 @@ Result<CompareAnswer> compare(const Catalogues& all, const Question& q,
     auto best = best_plan(*s, q.plan);
     if (!best) return tl::unexpected(best.error());
     if (!best->best)
-      return fail(ErrorCode::bad_argument,
-                  best->illegal ? *best->illegal
-                                : message(DecideMessage::no_plan_divides, cluster.count()),
-                  cluster.written);
+      return fail(
+          ErrorCode::bad_argument,
+          best->illegal ? *best->illegal : message(DecideMessage::no_plan_divides, cluster.count()),
+          cluster.written);
     auto report = make_report(*s, q.plan, best->best->plan, nullptr);
     if (!report) return tl::unexpected(report.error());
     fill_money(*report, *s, money_of(all, cluster, objective.payment, objective.as_of));
@@ -41,10 +41,9 @@ Result<CompareAnswer> compare(const Catalogues& all, const Question& q,
     if (a.rows.empty()) {
       a.job = s->job;
       a.assumptions = s->assumptions;
-      a.deciding = s->training ? Metric::train_tokens_per_second
-                   : std::holds_alternative<Serve>(s->job)
-                       ? Metric::capacity_requests_per_second
-                       : Metric::output_tokens_per_second;
+      a.deciding = s->training                             ? Metric::train_tokens_per_second
+                   : std::holds_alternative<Serve>(s->job) ? Metric::capacity_requests_per_second
+                                                           : Metric::output_tokens_per_second;
     } else {
       for (const Assumption& x : s->assumptions) {
         auto same = [&](const Assumption& y) {

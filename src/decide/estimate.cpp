@@ -7,8 +7,7 @@ Result<EstimateAnswer> answer(const Catalogues& all, const Question& q, Setup s,
   EstimateAnswer a;
   a.asked = q.job;
   a.job = s.job;
-  if (auto why = illegal(s, plan))
-    return fail(ErrorCode::bad_argument, *why, "--tp");
+  if (auto why = illegal(s, plan)) return fail(ErrorCode::bad_argument, *why, "--tp");
   Record record;
   auto report = make_report(s, q.plan, plan, q.explain ? &record : nullptr);
   if (!report) return tl::unexpected(report.error());
@@ -36,10 +35,10 @@ Result<EstimateAnswer> estimate_best(const Catalogues& all, const Question& q,
   auto best = best_plan(*s, q.plan);
   if (!best) return tl::unexpected(best.error());
   if (!best->best)
-    return fail(ErrorCode::bad_argument,
-                best->illegal ? *best->illegal
-                              : message(DecideMessage::no_plan_divides, cluster.count()),
-                "--on");
+    return fail(
+        ErrorCode::bad_argument,
+        best->illegal ? *best->illegal : message(DecideMessage::no_plan_divides, cluster.count()),
+        "--on");
   s->assumptions.push_back(
       {"plan", message(DecideMessage::assumed_best_plan, write_plan(best->best->plan))});
   return answer(all, q, std::move(*s), best->best->plan);

@@ -15,14 +15,14 @@ FitRow row_of(PlanReport r) {
   const auto& usable = r[Metric::usable_bytes];
   if (!r.fits) {
     row.mark = FitMark::no;
-    row.binding = r.violated.empty()
-                      ? message(DecideMessage::memory_binds, bytes(used ? used->value : 0),
-                                bytes(usable ? usable->value : 0),
-                                memory_term_name(largest_term(r.memory)))
-                      : r.violated.front();
+    row.binding =
+        r.violated.empty()
+            ? message(DecideMessage::memory_binds, bytes(used ? used->value : 0),
+                      bytes(usable ? usable->value : 0), memory_term_name(largest_term(r.memory)))
+            : r.violated.front();
   } else {
-    bool tight = used && usable &&
-                 (used->value > kTightShare * usable->value || used->high > usable->low);
+    bool tight =
+        used && usable && (used->value > kTightShare * usable->value || used->high > usable->low);
     row.mark = tight ? FitMark::tight : FitMark::fits;
   }
   row.report = std::move(r);
@@ -42,10 +42,10 @@ Result<FitAnswer> fit(const Catalogues& all, const Question& q, const Cluster& c
   if (best->best) {
     plan = best->best->plan;
   } else {
-    return fail(ErrorCode::bad_argument,
-                best->illegal ? *best->illegal
-                              : message(DecideMessage::no_plan_divides, cluster.count()),
-                "--on");
+    return fail(
+        ErrorCode::bad_argument,
+        best->illegal ? *best->illegal : message(DecideMessage::no_plan_divides, cluster.count()),
+        "--on");
   }
   Record record;
   auto report = make_report(*s, q.plan, plan, q.explain ? &record : nullptr);

@@ -11,8 +11,8 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
 
 // Metrics with ranges. Ranges come from evaluating the same plan with each group of coefficients
 // moved by its error; groups combine in quadrature.
-Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed,
-                               const Plan& plan, Record* recorder);
+Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const Plan& plan,
+                               Record* recorder);
 
 // Money and power of a plan, from prices on `as_of`; fills the USD and energy metrics.
 struct Money {

@@ -92,9 +92,9 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   Format sixteen = Format::bf16;
   d.kv = fixed.kv.value_or(s.model->kv_format.value_or(wide ? Format::f32 : sixteen));
   if (fixed.weights && *fixed.weights != s.model->weight_format) d.weights = fixed.weights;
-  if (auto tune = std::get_if<FineTune>(&s.job);
-      tune && tune->method == TuneMethod::qlora && !d.weights &&
-      !info(s.model->weight_format).weight_only)
+  if (auto tune = std::get_if<FineTune>(&s.job); tune && tune->method == TuneMethod::qlora &&
+                                                 !d.weights &&
+                                                 !info(s.model->weight_format).weight_only)
     d.weights = Format::nf4;
   return d;
 }
@@ -130,7 +130,8 @@ std::optional<Message> illegal(const Setup& s, const Plan& plan) {
 
 std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan& plan) {
   double most = memory.capacity(plan).max_sequences;
-  if (s.engine.max_sequences > 0) most = std::min(most, static_cast<double>(s.engine.max_sequences));
+  if (s.engine.max_sequences > 0)
+    most = std::min(most, static_cast<double>(s.engine.max_sequences));
   if (auto batch = std::get_if<Batch>(&s.job); batch && batch->requests)
     most = std::min(most, std::ceil(*batch->requests / plan.data));
   return static_cast<std::int32_t>(std::clamp(most, 1.0, 65536.0));
@@ -226,8 +227,7 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
       }
       assume("--micro-batch", "micro-batch", p.micro_batch);
     }
-    p.accumulation =
-        static_cast<std::int32_t>(std::max<std::int64_t>(1, per_rank / p.micro_batch));
+    p.accumulation = static_cast<std::int32_t>(std::max<std::int64_t>(1, per_rank / p.micro_batch));
   }
   apply_formats(p, formats_of(s, fixed), s);
   return p;

@@ -21,8 +21,7 @@ double share_of_engines(const Catalogues& all, const Accelerator& a) {
 
 double share_of_precisions(const Accelerator& a) {
   constexpr MathMode kModes[] = {MathMode::fp16_matrix_fp32_accumulate, MathMode::bf16_matrix,
-                                 MathMode::fp8_matrix, MathMode::int8_matrix,
-                                 MathMode::fp4_matrix};
+                                 MathMode::fp8_matrix, MathMode::int8_matrix, MathMode::fp4_matrix};
   double have = 0;
   for (MathMode m : kModes) have += a.peak_of(m).has_value();
   return have / static_cast<double>(std::size(kModes));
@@ -51,8 +50,8 @@ Triangle triangle_of(const Catalogues& all, const PlanReport& r, bool training,
     per_watt = speed / w->value / scale.speed_per_watt;
   double room = 0;
   if (r[Metric::memory_bytes] && r[Metric::usable_bytes])
-    room = std::clamp(
-        r[Metric::usable_bytes]->value / r[Metric::memory_bytes]->value / kHeadroom, 0.0, 1.0);
+    room = std::clamp(r[Metric::usable_bytes]->value / r[Metric::memory_bytes]->value / kHeadroom,
+                      0.0, 1.0);
   double engines = share_of_engines(all, a), precisions = share_of_precisions(a);
   t.parts = {{message(DecideMessage::part_speed_per_dollar), per_dollar},
              {message(DecideMessage::part_speed_per_watt), per_watt},

@@ -12,7 +12,7 @@ struct Catalogues;  // all facts, loaded (decide/catalogues.hpp)
 // How the machine is paid for.
 enum class Payment : std::uint8_t { rent, buy, any };
 struct Budget {
-  std::optional<Dollars> total;               // for the job
+  std::optional<Dollars> total;                // for the job
   std::optional<DollarsPerSecond> per_second;  // per hour or month
 };
 
@@ -21,18 +21,18 @@ struct Objective {
   Budget budget;
   std::vector<std::string> vendors;  // empty: all
   int max_gpus = 64;
-  std::string as_of;                 // ISO date; empty: the price data's own
-  std::string why_not;               // accelerator to explain
-  int threads = 0;                   // 0: as many as the machine has; the answer is the same
-  std::optional<double> min_bits;    // weights may be stored in fewer bits than the checkpoint's
+  std::string as_of;               // ISO date; empty: the price data's own
+  std::string why_not;             // accelerator to explain
+  int threads = 0;                 // 0: as many as the machine has; the answer is the same
+  std::optional<double> min_bits;  // weights may be stored in fewer bits than the checkpoint's
 };
 
 struct Question {
   const Model* model = nullptr;
   JobRequest job;
   PlanRequest plan;
-  std::string engine;          // id, optionally "id@version"; empty: the default for the job
-  std::string engine_date;     // for evidence rows without a version
+  std::string engine;       // id, optionally "id@version"; empty: the default for the job
+  std::string engine_date;  // for evidence rows without a version
   bool explain = false;
   // Coefficients to use instead of the catalogues': those fitted without the evidence at hand.
   const Calibration* calibration = nullptr;

@@ -238,9 +238,12 @@ struct Fit {
 
 const EngineCoefficients* lookup(const EngineTable& t, const Fitted& f, std::string* key) {
   const char* any = f.training ? "any-train" : "any-serve";
-  for (const auto& [engine, scope] :
-       {std::pair<std::string, std::string>{f.engine, f.family}, {f.engine, f.vendor},
-        {f.engine, ""}, {any, f.family}, {any, f.vendor}, {any, ""}})
+  for (const auto& [engine, scope] : {std::pair<std::string, std::string>{f.engine, f.family},
+                                      {f.engine, f.vendor},
+                                      {f.engine, ""},
+                                      {any, f.family},
+                                      {any, f.vendor},
+                                      {any, ""}})
     for (const std::string& cls : {f.cls, std::string("all")})
       if (auto it = t.find(engine_key(engine, scope, cls)); it != t.end()) {
         *key = it->first;
@@ -350,7 +353,8 @@ std::vector<std::pair<std::string, std::string>> write_engine_sheets(const Engin
           "compute_factor = {:.4g}\nstream_factor = {:.4g}\nattention_factor = {:.4g}\n"
           "step_overhead_seconds = {:.4g}\n"
           "layer_overhead_seconds = {:.4g}\n",
-          c.compute_factor, c.stream_factor, c.attention_factor, c.step_overhead_seconds, c.layer_overhead_seconds);
+          c.compute_factor, c.stream_factor, c.attention_factor, c.step_overhead_seconds,
+          c.layer_overhead_seconds);
       auto rows = fit.rows.find(key);
       out += fmt::format("overlap = {:.4g}\nerror = {:.4g}\nrows = {}\n", c.overlap, c.error,
                          rows == fit.rows.end() ? 1 : rows->second);
