@@ -125,6 +125,11 @@ std::optional<Refusal> take_training(const Row& row, std::string_view task, Case
   if (!row.text("adapter").empty())
     return Refusal{RefusalReason::method_not_supported, std::string(row.text("adapter"))};
   j.rank = row.whole("lora_rank");
+  const std::string_view targets = row.text("lora_targets");
+  // litgpt adapts queries and values unless its flags say more.
+  if (targets == "q_proj+v_proj" || targets == "v_proj+q_proj" ||
+      (targets.empty() && row.text("engine") == "litgpt"))
+    j.adapt_all_linears = false;
   const auto sequence = row.whole("context_len");
   if (!sequence || *sequence < 1) return Refusal{RefusalReason::input_missing, "context_len"};
   j.sequence = sequence;
@@ -232,6 +237,8 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
   p.expert = degree(row, "ep", {"expert-model-parallel-size", "expert_model_parallel_size"});
   if (row.flag("sequence_parallel") || row.text("", {"sequence-parallel"}) == "true")
     p.sequence_parallel = true;
+  else if (row.text("engine") == "megatron-lm")
+    p.sequence_parallel = false;  // its flag is off unless given
   const std::int64_t ranks =
       std::int64_t{p.tensor.value_or(1)} * p.pipeline.value_or(1) * p.context.value_or(1);
   std::int64_t cards = row.whole("n_gpus").value_or(0);
