@@ -68,14 +68,13 @@ Result<void> load_config(const std::string& path, std::string_view verb, Setting
   if (!file) return {};  // none there
   std::ostringstream text;
   text << file.rdbuf();
-  toml::table table;
-  try {
-    table = toml::parse(text.str(), path);
-  } catch (const toml::parse_error& e) {
+  toml::parse_result parsed = toml::parse(text.str(), path);
+  if (!parsed) {
     return fail(ErrorCode::malformed,
-                message(BaseMessage::bad_syntax, "TOML", std::string(e.description())),
-                path + ":" + std::to_string(e.source().begin.line));
+                message(BaseMessage::bad_syntax, "TOML", std::string(parsed.error().description())),
+                path + ":" + std::to_string(parsed.error().source().begin.line));
   }
+  toml::table table = std::move(parsed).table();
   auto top = load_table(table, true, {}, path, into);
   if (!top) return top;
   for (const VerbInfo& v : verbs())

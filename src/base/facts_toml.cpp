@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include "base/facts.hpp"
