@@ -19,7 +19,7 @@ Result<void> refuse_any_format(const Call& call) {
   const Setting* quant = call.settings.find("quant");
   if (!quant || quant->text != "any") return {};
   return fail(ErrorCode::bad_argument, message(AppMessage::any_only_recommends), quant->origin,
-              message(BaseMessage::write_one_of, "--quant fp8, int4, q4_k_m ..."));
+              message(BaseMessage::write_one_of, "--quant fp8, int4, q4_k ..."));
 }
 
 template <class Answer, class Text, class Json>

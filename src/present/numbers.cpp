@@ -132,7 +132,12 @@ std::string in_words(const Estimate<double>& e, std::string_view unit, std::stri
   Scale s = scale_for(e.value, unit);
   std::string out = with_unit(scaled(e.value, s, unit, exact), s.unit);
   if (exact || (e.low == e.value && e.high == e.value)) return out;
-  std::string low = scaled(e.low, s, unit, false), high = scaled(e.high, s, unit, false);
+  // An end a thousand times away says that there is none: a queue that grows, a rate that stops.
+  constexpr double kNoEnd = 1e3;
+  double most = e.value > 0 && e.high > kNoEnd * e.value ? HUGE_VAL : e.high;
+  double least = e.value > 0 && e.low > 0 && e.low < e.value / kNoEnd ? 0 : e.low;
+  if (unit == "tokens") most = e.high;
+  std::string low = scaled(least, s, unit, false), high = scaled(most, s, unit, false);
   if (low == high) return out;
   return out + " (" + low + std::string(between) + high + ")";
 }

@@ -55,5 +55,12 @@ TEST(Numbers, RangesShareTheUnitOfTheirValue) {
   EXPECT_EQ(in_words(e, "s"), "950 ms");
 }
 
+TEST(Numbers, ARangeWithoutEndSaysSo) {
+  EXPECT_EQ(in_words(Estimate<double>{0.05, 0.01, 3e8, Basis::analytic}, "s"), "50 ms (10 to inf)");
+  EXPECT_EQ(in_words(Estimate<double>{20, 3e-9, 80, Basis::analytic}, "tokens/s"),
+            "20 tokens/s (0 to 80)");
+  EXPECT_EQ(in_words(Estimate<double>{0.05, 0.01, 0.5, Basis::analytic}, "s"), "50 ms (10 to 500)");
+}
+
 }  // namespace
 }  // namespace trigon
