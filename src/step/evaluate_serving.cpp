@@ -47,6 +47,20 @@ Load steady_state(const Tables& t, const Plan& plan, double rate, double occupan
     l.batch = rate * output * l.step / (1 - l.busy);
     return l;
   }
+  // Steps that are captured for some batches only make a staircase, which the batch climbs from
+  // below: the first stair that keeps up is where it stays.
+  double groups = stages_at_once(t, plan);
+  for (std::int64_t c : t.engine.capture_batches) {
+    double stair = static_cast<double>(c) * groups;
+    if (stair <= low) continue;
+    if (stair >= high) break;
+    if (short_of(stair)) {
+      low = stair;
+    } else {
+      high = stair;
+      break;
+    }
+  }
   for (int i = 0; i < 40 && high - low > 1e-6 * high; ++i) {
     double mid = (low + high) / 2;
     (short_of(mid) ? low : high) = mid;
@@ -62,6 +76,21 @@ double most_sequences(const Tables& t, const Plan& plan) {
   if (t.engine.max_sequences > 0)
     most = std::min(most, static_cast<double>(t.engine.max_sequences));
   return std::max(1.0, most);
+}
+
+// The batch of at most `most` sequences that decodes most tokens a second: more sequences do not
+// help where they only reach for the next stair.
+double best_batch(const Tables& t, const Plan& plan, double most) {
+  double best = most, pace = decode_step_seconds(t, plan, most) / most;
+  auto consider = [&](double b) {
+    if (b >= most) return;
+    double p = decode_step_seconds(t, plan, b) / b;
+    if (p < pace) best = b, pace = p;
+  };
+  double groups = stages_at_once(t, plan);
+  for (std::int64_t c : t.engine.capture_batches) consider(static_cast<double>(c) * groups);
+  for (std::int32_t b : t.inference.batches) consider(b * groups);
+  return best;
 }
 
 struct Latency {
@@ -123,7 +152,7 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   double input = static_cast<double>(job.input_tokens);
   double prefill = prefill_seconds(t, plan, 1);
   double occupancy = prompt_occupancy(t, plan);
-  double most = most_sequences(t, plan);
+  double most = best_batch(t, plan, most_sequences(t, plan));
   double replicas = plan.data;
   Load l;
   if (job.rate) {
@@ -179,6 +208,7 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   double room = decode_step_seconds(t, plan, most) / most;
   double saturation = 1 / (occupancy + output * room);
   e[Metric::utilization] = l.rate / saturation;
+  e.lone_step_seconds = decode_step_seconds(t, plan, 1);
   e.sustainable = l.sustainable && l.rate < saturation * 1.000001;
   // What memory must hold: the batch at the asked percentile, and never less than one.
   double z = job.rate ? std::max(0.0, normal_quantile(tpot_p)) : 0;

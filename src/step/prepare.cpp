@@ -323,6 +323,16 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
                                   weight_class(model, domain.weights));
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
+  // What nobody knows the speed of is refused, not divided by zero.
+  const Format stored = domain.weights.value_or(model.weight_format);
+  for (Format weights : {stored, domain.activations}) {
+    MathClass cls = math_class(t.device, weights, domain.activations);
+    if (t.device.unit[static_cast<std::size_t>(cls)].peak <= 0)
+      return fail(
+          ErrorCode::missing_fact,
+          message(CostMessage::no_matrix_peak, cluster.accelerator->name, math_class_name(cls)),
+          "accelerator/" + cluster.accelerator->id + "#peak");
+  }
   auto memory = MemoryModel::prepare(model, job, cluster, engine, usable_bytes);
   if (!memory) return tl::unexpected(memory.error());
   t.memory = std::move(*memory);

@@ -42,12 +42,6 @@ double captured(const EnginePolicy& engine, double batch) {
   return batch;
 }
 
-// Stages that work at the same time, each on sequences of its own. Engines that cut a model into
-// layers to fit it (llama.cpp) run one stage after the other.
-double stages_at_once(const Tables& t, const Plan& plan) {
-  return t.engine.default_parallelism == Parallelism::layers ? 1 : plan.pipeline;
-}
-
 double boundary_seconds(const Tables& t, const Plan& plan, double tokens) {
   if (plan.pipeline <= 1) return 0;
   double bytes = t.inference.send_per_token[index_in(t.domain.tensor, plan.tensor)] * tokens;
@@ -77,13 +71,16 @@ double input_tokens(const Tables& t) {
 PassParts prefill_work(const Tables& t, const Plan& plan, double sequences, double* passes) {
   PassTime p = at_batch(t.inference, t.inference.prefill, row_of(t, plan), sequences);
   double input = input_tokens(t);
-  *passes =
-      prompt_passes(sequences, input, pass_tokens(t.engine)).passes;
+  *passes = prompt_passes(sequences, input, pass_tokens(t.engine)).passes;
   return {p.layers, p.ends, t.device.engine.step_overhead_seconds * *passes,
           boundary_seconds(t, plan, sequences * input)};
 }
 
 }  // namespace
+
+double stages_at_once(const Tables& t, const Plan& plan) {
+  return t.engine.default_parallelism == Parallelism::layers ? 1 : plan.pipeline;
+}
 
 PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
   // A pipeline works on as many groups of sequences as it has stages.

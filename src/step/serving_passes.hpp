@@ -12,6 +12,9 @@ struct PassParts {
   double total() const { return layers + ends + overhead + sends; }
 };
 
+// Stages that work at the same time, each on sequences of its own. Engines that cut a model into
+// layers to fit it (llama.cpp) run one stage after the other.
+double stages_at_once(const Tables& t, const Plan& plan);
 PassParts decode_parts(const Tables& t, const Plan& plan, double sequences);
 // The prompts of `sequences` requests, until the last of them is through.
 PassParts prefill_parts(const Tables& t, const Plan& plan, double sequences);
