@@ -17,7 +17,8 @@ namespace {
 
 // Log errors beyond this count no more: a wrong reading must not steer a fit.
 constexpr double kCap = 1.0;
-// Rows that a finer fit needs before it is half free of the coarser one.
+// Rows that a finer fit needs before it is half free of the coarser one; those of one source count
+// as the square root of their number.
 constexpr double kPriorRows = 6;
 constexpr std::size_t kFewest = 4;
 constexpr const char* kKindOfTraining = "#train";
@@ -100,6 +101,9 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   f.training = s->training;
   f.source = row.repository();
   if (row.text("trust") == "low") f.weight = 0.1;
+  // Under load a time says as much of queues as of kernels.
+  if (auto serve = std::get_if<Serve>(&s->job); serve && serve->concurrency.value_or(2) > 1)
+    f.weight *= 0.15;
   return f;
 }
 
@@ -136,7 +140,7 @@ struct Fit {
         weights += w;
       }
       sum /= weights;
-      double held = kPriorRows / (kPriorRows + static_cast<double>(seen.size())) * 0.3;
+      double held = kPriorRows / (kPriorRows + total) * 0.3;
       auto away = [&](double a, double b) { return std::fabs(std::log(a / b)); };
       double penalty = away(c.compute_factor, start.compute_factor) +
                        away(c.stream_factor, start.stream_factor) +
