@@ -158,6 +158,8 @@ TEST_F(Calibrations, EnginesFallBackByScopeAndClass) {
   EXPECT_EQ(factor("newcomer", known, "half"), 0.5);
   EXPECT_EQ(calibration.engine("vllm", known, false, "half")->basis, Basis::calibrated);
   EXPECT_TRUE(calibration.engine("vllm", known, false, "half")->end_to_end);
+  // As every sheet of the room: cited below "calibration/".
+  EXPECT_EQ(calibration.engine("vllm", known, false, "half")->sheet, "engines#vllm/hopper/all");
   EXPECT_EQ(calibration.engine("vllm", cousin, false, "half")->basis, Basis::analytic);
   // Nothing stands in for training here, and that is said.
   auto none = calibration.engine("newcomer", known, true, "half");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decide/support.hpp"
 #include "job/complete.hpp"
 #include "plan/legality.hpp"
 #include "search/space.hpp"
@@ -62,13 +63,16 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
                 s.training ? message(EngineMessage::engine_does_not_train, engine->id)
                            : message(EngineMessage::engine_does_not_serve, engine->id),
                 "--engine");
-  if (!engine->vendors.empty() && std::find(engine->vendors.begin(), engine->vendors.end(),
-                                            card.vendor) == engine->vendors.end())
-    return fail(ErrorCode::unsupported,
-                message(DecideMessage::engine_not_on_vendor, engine->id, card.vendor), "--engine");
+  Format weights = formats_of(s, q.plan).weights.value_or(q.model->weight_format);
+  if (!q.measured)
+    if (auto why = unsupported(all, *engine, card, weights))
+      return fail(ErrorCode::unsupported, std::move(*why), "--engine");
   s.usable = all.hardware.accelerators.usable_memory_reported(card);
   double used = cluster.card.memory_used.in_base();
   for (double* v : {&s.usable.low, &s.usable.value, &s.usable.high}) *v = std::max(0.0, *v - used);
+  if (s.usable.value <= 0)
+    return fail(ErrorCode::bad_argument,
+                message(DecideMessage::memory_all_used, card.name, bytes(used)), "--on");
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
@@ -79,6 +83,10 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
     s.assumptions.push_back({"--engine", message(DecideMessage::assumed_engine, s.engine.id)});
   for (const Message& m : s.engine.assumptions) s.assumptions.push_back({"--engine", m});
   for (const Message& m : cluster.assumptions) s.assumptions.push_back({"--on", m});
+  auto peak = [&](MathMode m) { return card.peak_of(m).has_value(); };
+  if (weights == Format::bf16 && !peak(MathMode::bf16_matrix) &&
+      (peak(MathMode::fp16_matrix_fp32_accumulate) || peak(MathMode::fp16_vector)))
+    s.assumptions.push_back({"--quant", message(DecideMessage::assumed_half, card.name)});
   if (auto t = std::get_if<Train>(&s.job)) s.global_batch = t->global_batch;
   if (auto t = std::get_if<FineTune>(&s.job)) s.global_batch = t->global_batch;
   return s;

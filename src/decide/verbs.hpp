@@ -34,6 +34,7 @@ struct Question {
   std::string engine;       // id, optionally "id@version"; empty: the default for the job
   std::string engine_date;  // for evidence rows without a version
   bool explain = false;
+  bool measured = false;  // it ran, whatever documentation says of engine and card
   // Coefficients to use instead of the catalogues': those fitted without the evidence at hand.
   const Calibration* calibration = nullptr;
 };

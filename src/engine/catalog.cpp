@@ -198,6 +198,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.whole("zero", &p.default_zero);
   l.text("recipe", &p.default_recipe);
   l.texts("vendors", &p.vendors);
+  l.number("nvidia_capability_min", &p.nvidia_capability_min);
   if (l.error()) return tl::unexpected(*l.error());
   return p;
 }
@@ -319,7 +320,7 @@ Result<EnginePolicy> EngineCatalog::find(std::string_view name, std::string_view
     if (!date.empty() && !current.empty())
       assumptions.push_back(
           message(EngineMessage::version_current_at_date, sheet->id, current, date));
-    else
+    else if (!current.empty() || !current_date.empty())
       assumptions.push_back(message(EngineMessage::version_newest, sheet->id,
                                     current.empty() ? current_date : current));
   } else if (current.empty() && !first.empty()) {
@@ -347,7 +348,7 @@ Result<EnginePolicy> EngineCatalog::default_for(EngineTask task, const Accelerat
     auto p = find(id);
     if (!p) continue;
     if (serving ? !p->serves : !p->trains) continue;
-    if (std::find(p->vendors.begin(), p->vendors.end(), card.vendor) != p->vendors.end()) return p;
+    if (p->runs_on(card)) return p;
   }
   return fail(ErrorCode::unsupported, message(EngineMessage::no_engine_for, card.id), "--engine");
 }

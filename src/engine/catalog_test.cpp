@@ -80,7 +80,7 @@ TEST_F(Engines, BlankVersionFollowsTheDate) {
   EXPECT_EQ(get("vllm").assumptions.size(), 1u);
   EXPECT_TRUE(get("vllm", "0.24.0").assumptions.empty());
   // A commit is not a version.
-  EXPECT_EQ(get("litgpt", "8641822x").assumptions.size(), 2u);
+  EXPECT_EQ(get("litgpt", "8641822x").assumptions.size(), 1u);
 }
 
 TEST_F(Engines, CardsChooseTheirDefaults) {
@@ -115,9 +115,24 @@ TEST_F(Engines, DefaultsRunOnTheCard) {
   EXPECT_EQ(catalog_.default_for(EngineTask::finetune, h100, model)->id, "transformers");
   model.weight_format = Format::q4_k;
   EXPECT_EQ(catalog_.default_for(EngineTask::serve, h100, model)->id, "llama.cpp");
+  // vLLM is made for compute capability 7.0 and later.
+  Accelerator pascal = h100;
+  pascal.compute_capability = 6.1;
+  EXPECT_NE(catalog_.default_for(EngineTask::serve, pascal, Model{})->id, "vllm");
+  h100.compute_capability = 7.0;
+  EXPECT_EQ(catalog_.default_for(EngineTask::serve, h100, Model{})->id, "vllm");
   Accelerator unknown;
   unknown.vendor = "nobody";
   EXPECT_FALSE(catalog_.default_for(EngineTask::train, unknown, model));
+}
+
+TEST_F(Engines, NothingIsSaidOfAVersionNobodyDated) {
+  for (const std::string& id : catalog_.ids()) {
+    auto p = catalog_.find(id);
+    ASSERT_TRUE(p);
+    for (const Message& m : p->assumptions)
+      for (const auto& arg : m.args) EXPECT_NE(arg, MessageArg(std::string())) << id;
+  }
 }
 
 TEST(Versions, OrderByNumbers) {

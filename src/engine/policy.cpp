@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hardware/accelerator.hpp"
+
 namespace trigon {
 
 EnginePolicy EnginePolicy::on_card(Bytes reported, std::string_view architecture) const {
@@ -25,6 +27,11 @@ EnginePolicy EnginePolicy::on_card(Bytes reported, std::string_view architecture
   only(p.tier_graphs);
   only(p.tier_graphs_tp4);
   return p;
+}
+
+bool EnginePolicy::runs_on(const Accelerator& card) const {
+  if (std::find(vendors.begin(), vendors.end(), card.vendor) == vendors.end()) return false;
+  return !card.compute_capability || *card.compute_capability >= nvidia_capability_min;
 }
 
 double EnginePolicy::fraction(int tensor) const {

@@ -15,6 +15,8 @@
 
 namespace trigon {
 
+struct Accelerator;
+
 // How an engine turns its memory fraction into a KV pool.
 enum class PoolRule : std::uint8_t {
   none,            // caches are allocated per request (Hugging Face) or for a given context
@@ -115,6 +117,9 @@ struct EnginePolicy {
   std::string default_recipe;        // name of a TrainRecipe: "mixed_16bit" ...
 
   std::vector<std::string> vendors;  // accelerators it runs on
+  double nvidia_capability_min = 0;  // compute capability its releases need; 0: not stated
+  // Whether its vendor and its capability are those that the engine is made for.
+  bool runs_on(const Accelerator& card) const;
   std::vector<Message> assumptions;  // what `find` took for granted (a version, a date)
   const FactSheet* sheet = nullptr;
 

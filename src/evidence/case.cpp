@@ -31,8 +31,12 @@ namespace {
 CaseOrRefusal judged_unseen(CaseOrRefusal read, const Row& row, const RowNames& names) {
   auto* c = std::get_if<Case>(&read);
   if (!c || !names.unseen || !row.has_column("fold")) return read;
+  c->question.measured = true;
   c->question.calibration = names.unseen(c->fold);
-  if (c->before) c->before->calibration = c->question.calibration;
+  if (c->before) {
+    c->before->measured = true;
+    c->before->calibration = c->question.calibration;
+  }
   return read;
 }
 

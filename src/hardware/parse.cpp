@@ -15,15 +15,26 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
+constexpr int kMostCounted = 1000000;  // cards of a node, or nodes: more is a slip
+
+struct Count {
+  int value = 0;  // 0: written, but outside 1 to kMostCounted
+  std::string_view written, rest;
+};
+
 // "8x..." gives 8 and the rest; nothing when the text does not begin so.
-std::optional<std::pair<int, std::string_view>> take_count(std::string_view s) {
-  int n = 0;
-  auto r = std::from_chars(s.data(), s.data() + s.size(), n);
-  if (r.ec != std::errc() || n < 1 || n > 1000000) return std::nullopt;
-  std::string_view rest = trimmed(s.substr(static_cast<std::size_t>(r.ptr - s.data())));
+std::optional<Count> take_count(std::string_view s) {
+  Count c;
+  auto r = std::from_chars(s.data(), s.data() + s.size(), c.value);
+  if (r.ptr == s.data()) return std::nullopt;
+  if (r.ec != std::errc() || c.value < 1 || c.value > kMostCounted) c.value = 0;
+  c.written = s.substr(0, static_cast<std::size_t>(r.ptr - s.data()));
+  std::string_view rest = trimmed(s.substr(c.written.size()));
   for (std::string_view times : {"x", "X", "*", "\xc3\x97"})
-    if (rest.substr(0, times.size()) == times)
-      return std::pair(n, trimmed(rest.substr(times.size())));
+    if (rest.substr(0, times.size()) == times) {
+      c.rest = trimmed(rest.substr(times.size()));
+      return c;
+    }
   return std::nullopt;
 }
 
@@ -34,6 +45,10 @@ tl::unexpected<Error> bad_hardware(std::string_view text, std::string_view where
 
 Result<CardState> parse_card(std::string_view text, std::string_view where) {
   CardState card;
+  auto bad_facts = [&] {
+    return fail(ErrorCode::bad_argument, message(HardwareMessage::bad_card_facts, text),
+                std::string(where));
+  };
   std::string_view rest = text;
   while (!trimmed(rest).empty()) {
     auto comma = rest.find(',');
@@ -49,6 +64,7 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
     } else if (key == "power") {
       auto v = parse_watts(value, where);
       if (!v) return tl::unexpected(v.error());
+      if (*v <= Watts{}) return bad_facts();
       card.power_limit = *v;
     } else if (key == "display" && equals == item.npos) {
       card.display = true;
@@ -58,8 +74,7 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
       return fail(ErrorCode::unsupported, message(HardwareMessage::mig_instances, item),
                   std::string(where));
     } else if (key == "used" || key == "display" || key == "ecc" || key.empty()) {
-      return fail(ErrorCode::bad_argument, message(HardwareMessage::bad_card_facts, text),
-                  std::string(where));
+      return bad_facts();
     } else {
       std::optional<Message> hint;
       if (auto near = nearest_name(key, {"used", "display", "power", "ecc"}))
@@ -274,14 +289,21 @@ Result<Named> resolve(std::string_view text, std::string_view name, const Hardwa
     }
     auto count = n.counts.size() < 2 ? take_count(name) : std::nullopt;
     if (!count) {
+      if (take_count(name)) return bad_hardware(text, where);  // a third count
       if (name.find('+') != name.npos &&
           all.error().what.id != message_id(HardwareMessage::outside_catalogue))
         return fail(ErrorCode::unsupported, message(HardwareMessage::mixed_hardware, text),
                     std::string(where));
       return tl::unexpected(all.error());
     }
-    n.counts.push_back(count->first);
-    name = count->second;
+    if (count->value == 0)
+      return fail(ErrorCode::bad_argument,
+                  message(BaseMessage::number_out_of_range, count->written, "1",
+                          std::to_string(kMostCounted)),
+                  std::string(where));
+    n.counts.push_back(count->value);
+    name = count->rest;
+    if (name.empty()) return bad_hardware(text, where);
   }
 }
 

@@ -105,6 +105,7 @@ TEST(ParseHardware, FactsOfTheCard) {
   EXPECT_EQ(refused("rtx-4090{used=2G}"), ErrorCode::bad_argument);
   EXPECT_EQ(refused("rtx-4090{usd=2GiB}"), ErrorCode::bad_argument);
   EXPECT_EQ(refused("rtx-4090{ecc=maybe}"), ErrorCode::bad_argument);
+  EXPECT_EQ(refused("rtx-4090{power=0W}"), ErrorCode::bad_argument);
   EXPECT_EQ(refused("rtx-4090{display"), ErrorCode::bad_argument);
   EXPECT_EQ(refused("a100-sxm-80gb{mig=3g.40gb}"), ErrorCode::unsupported);
 }
@@ -115,8 +116,14 @@ TEST(ParseHardware, Refusals) {
   EXPECT_EQ(refused("here"), ErrorCode::unsupported);
   EXPECT_EQ(refused("rtx-4090+rtx-3090"), ErrorCode::unsupported);
   EXPECT_EQ(refused("warp-drive"), ErrorCode::unknown_name);
-  EXPECT_EQ(refused("0xrtx-4090"), ErrorCode::unknown_name);
-  EXPECT_EQ(refused("2x2x2xrtx-4090"), ErrorCode::unknown_name);
+  EXPECT_EQ(refused("2x2x2xrtx-4090"), ErrorCode::bad_argument);
+  EXPECT_EQ(refused("8x"), ErrorCode::bad_argument);
+  for (const char* slip : {"0xrtx-4090", "-1xrtx-4090", "2x0xrtx-4090", "99999999xrtx-4090",
+                           "99999999999999999999xrtx-4090"}) {
+    auto r = parse_hardware(slip, hardware());
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().what.id, message_id(BaseMessage::number_out_of_range)) << slip;
+  }
   EXPECT_EQ(refused(""), ErrorCode::bad_argument);
   EXPECT_EQ(refused("@ib400"), ErrorCode::bad_argument);
 }
