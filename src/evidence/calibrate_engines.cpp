@@ -130,6 +130,8 @@ struct Fit {
     EngineCoefficients c = parent;
     bool training = (*rows)[seen[0]].training;
     auto weight = [&](const Fitted& f) { return f.weight / std::sqrt(per_source[f.source]); };
+    double total = 0;
+    for (const auto& [source, w] : per_source) total += std::sqrt(w);
     EngineCoefficients start = c;
     auto loss = [&] {
       double sum = 0, weights = 0;
