@@ -15,6 +15,10 @@ bool is_memory(Metric m) {
          m == Metric::max_sequences;
 }
 
+// One limit counts for at most this many times itself. A replica that cannot keep up has latencies
+// without bound, so it counts as much for each of them; one that does not fit counts for more.
+constexpr double kWorst = 1e3, kDoesNotFit = 1e4;
+
 struct Excess {
   double ratio = 0;
   Message what;
@@ -23,7 +27,7 @@ struct Excess {
 void hold(std::vector<Excess>& out, const std::optional<LatencyLimit>& limit, double value,
           DecideMessage id) {
   if (!limit || !(value > limit->at_most.in_base())) return;
-  out.push_back({value / limit->at_most.in_base() - 1,
+  out.push_back({std::min(kWorst, value / limit->at_most.in_base() - 1),
                  message(id, limit->percentile, seconds(value), limit->at_most)});
 }
 
@@ -39,22 +43,22 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
   double beyond = 0;  // of limits that are not spelled out
   if (!e.fits)
     found.push_back(
-        {e[Metric::memory_bytes] / std::max(1.0, e[Metric::usable_bytes]) - 1 + 10,
+        {e[Metric::memory_bytes] / std::max(1.0, e[Metric::usable_bytes]) - 1 + kDoesNotFit,
          message(DecideMessage::memory_binds, bytes(e[Metric::memory_bytes]),
                  bytes(e[Metric::usable_bytes]), memory_term_name(largest_term(e.memory)))});
   if (auto serve = std::get_if<Serve>(&s.job)) {
     if (!e.sustainable && serve->rate) {
       double asked = serve->rate->in_base();
       double most = asked / std::max(1e-12, e[Metric::utilization]);
-      found.push_back(
-          {std::max(0.01, asked / most - 1) + 1, message(DecideMessage::rate_binds, most, asked)});
+      found.push_back({std::clamp(asked / most - 1, 0.01, kWorst) + 1,
+                       message(DecideMessage::rate_binds, most, asked)});
       // Percentiles mean nothing there, but limits that one prompt or one step breaks already are
       // no nearer for that.
       auto least = [&](const std::optional<LatencyLimit>& limit, double value) {
-        if (limit) beyond += std::max(0.0, value / limit->at_most.in_base() - 1);
+        if (limit) beyond += kWorst + std::clamp(value / limit->at_most.in_base() - 1, 0.0, kWorst);
       };
       double steps = std::max<double>(0, static_cast<double>(serve->output_tokens) - 1);
-      double prompt = e[Metric::prefill_seconds], step = e[Metric::decode_step_seconds];
+      double prompt = e[Metric::prefill_seconds], step = e.lone_step_seconds;
       least(serve->limits.ttft, prompt);
       least(serve->limits.tpot, step);
       least(serve->limits.e2e, prompt + steps * step);
