@@ -7,7 +7,7 @@ constexpr std::uint16_t kJobs = verb_fit | verb_estimate | verb_recommend | verb
 constexpr std::uint16_t kOne = verb_fit | verb_estimate;
 constexpr std::uint16_t kLimited = verb_estimate | verb_recommend | verb_compare;
 constexpr std::uint16_t kAnswers =
-    kJobs | verb_inspect | verb_catalog | verb_validate | verb_config | verb_version;
+    kJobs | verb_inspect | verb_catalog | verb_validate | verb_calibrate | verb_config | verb_version;
 constexpr std::uint16_t kAll = kAnswers | verb_help;
 
 using M = AppMessage;
@@ -89,8 +89,10 @@ std::vector<Flag> make() {
 
       {"data", "", K::text, "FOLDER", M::doc_data, "", 1, 0, kAnswers, data, false},
       {"as-of", "", K::date, "DATE", M::doc_as_of, "", 1, 0,
-       verb_recommend | verb_compare | verb_estimate | verb_catalog, data, false},
+       verb_recommend | verb_compare | verb_estimate | verb_catalog | verb_calibrate, data, false},
       {"where", "", K::list, "CONDITIONS", M::doc_where, "", 1, 0, verb_catalog, data, true},
+      {"operators", "", K::text, "FOLDER", M::doc_operators, "", 1, 0, verb_calibrate, data, true},
+      {"out", "", K::text, "FOLDER", M::doc_out, "", 1, 0, verb_calibrate, data, true},
       {"group-by", "", K::list, "COLUMNS", M::doc_group_by, "", 1, 0, verb_validate, data, true},
       {"per-row", "", K::text, "FILE", M::doc_per_row, "", 1, 0, verb_validate, data, true},
       {"check", "", K::on_off, "", M::doc_check, "", 1, 0, verb_validate, data, true},
@@ -150,6 +152,11 @@ const std::vector<VerbInfo>& verbs() {
        M::verb_validate,
        "FILE...",
        {"trigon validate measured.csv --per-row rows.csv"}},
+      {verb_calibrate,
+       "calibrate",
+       M::verb_calibrate,
+       "[FILE...] --out FOLDER",
+       {"trigon calibrate train.csv infer.csv --out calibration"}},
       {verb_config, "config", M::verb_config, "[--show]", {"trigon config --show"}},
       {verb_version, "version", M::verb_version, "", {}},
       {verb_help,

@@ -22,7 +22,8 @@ enum Verb : std::uint16_t {
   verb_validate = 64,
   verb_config = 128,
   verb_version = 256,
-  verb_help = 512
+  verb_help = 512,
+  verb_calibrate = 1024
 };
 
 struct VerbInfo {

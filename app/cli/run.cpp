@@ -118,6 +118,8 @@ Result<Output> run(Call& call) {
       return run_catalog(call);
     case verb_validate:
       return run_validate(call);
+    case verb_calibrate:
+      return run_calibrate(call);
   }
   return Output{short_help(call.style)};
 }

@@ -1,8 +1,5 @@
 // validate FILE...: measured rows against predictions.
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "base/units.hpp"
 #include "evidence/catalogue_names.hpp"
@@ -10,26 +7,9 @@
 #include "present/app_messages.hpp"
 #include "present/validate_report.hpp"
 #include "session.hpp"
+#include "write_file.hpp"
 
 namespace trigon {
-namespace {
-
-// The whole file or nothing: a new file that takes the old one's place when it is complete.
-Result<void> write_file(const std::string& path, const std::string& text,
-                        const std::string& where) {
-  std::string part = path + ".part";
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file && std::rename(part.c_str(), path.c_str()) == 0) return {};
-  int error = errno;
-  std::remove(part.c_str());
-  return fail(ErrorCode::unreadable, message(AppMessage::cannot_write, path, std::strerror(error)),
-              where);
-}
-
-}  // namespace
-
 Result<Output> run_validate(Call& call) {
   if (call.line.arguments.empty())
     return fail(ErrorCode::bad_argument, message(AppMessage::missing_argument, "validate", "FILE"),

@@ -13,6 +13,7 @@ Result<Output> run_compare(Call& call);
 Result<Output> run_inspect(Call& call);
 Result<Output> run_catalog(Call& call);
 Result<Output> run_validate(Call& call);
+Result<Output> run_calibrate(Call& call);
 
 // At most this many arguments; the error names the one too many.
 Result<void> expect_arguments(const Call& call, std::size_t most);

@@ -1,0 +1,98 @@
+// calibrate --out FOLDER [--operators FOLDER] [FILE...]: coefficients fitted on measurements,
+// written as fact sheets.
+
+#include <algorithm>
+#include <filesystem>
+
+#include "evidence/calibrate_engines.hpp"
+#include "evidence/calibrate_operators.hpp"
+#include "evidence/catalogue_names.hpp"
+#include "present/app_messages.hpp"
+#include "session.hpp"
+#include "write_file.hpp"
+
+namespace trigon {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The tables of one device lie in a folder named after it.
+Result<std::vector<OperatorTables>> operator_folders(const Catalogues& all,
+                                                     const std::string& root) {
+  std::vector<OperatorTables> out;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(root, ec)) {
+    if (!entry.is_directory()) continue;
+    // Folders that are no device's hold tables of other kinds.
+    auto card = all.hardware.accelerators.find(entry.path().filename().string());
+    if (card) out.push_back({(*card)->id, entry.path()});
+  }
+  if (ec)
+    return fail(ErrorCode::unreadable, message(BaseMessage::cannot_open, ec.message()), root);
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.accelerator < b.accelerator; });
+  return out;
+}
+
+Result<void> put(const fs::path& folder, const std::string& name, const std::string& text,
+                 const std::string& where) {
+  std::error_code ec;
+  fs::create_directories((folder / name).parent_path(), ec);
+  if (ec)
+    return fail(ErrorCode::unreadable, message(AppMessage::cannot_write, name, ec.message()),
+                where);
+  return write_file((folder / name).string(), text, where);
+}
+
+}  // namespace
+
+Result<Output> run_calibrate(Call& call) {
+  const Setting* out = call.settings.find("out");
+  const Setting* operators = call.settings.find("operators");
+  if (!out || (call.line.arguments.empty() && !operators))
+    return fail(ErrorCode::bad_argument,
+                message(AppMessage::missing_argument, "calibrate", out ? "FILE" : "--out"), "",
+                message(AppMessage::try_command, call.line.verb->examples.front()));
+  auto loaded = load_catalogues(call);
+  if (!loaded) return tl::unexpected(loaded.error());
+  const Catalogues& all = **loaded;
+  std::string date = all.prices.snapshot_date();
+  if (const Setting* d = call.settings.find("as-of")) date = d->text;
+  std::string said;
+  if (operators) {
+    auto tables = operator_folders(all, operators->text);
+    if (!tables) return tl::unexpected(tables.error());
+    std::vector<const Accelerator*> cards;
+    for (const Accelerator& a : all.hardware.accelerators.all()) cards.push_back(&a);
+    auto sheets = calibrate_operators(cards, *tables);
+    if (!sheets) return tl::unexpected(sheets.error());
+    for (const CoefficientSheet& s : *sheets) {
+      auto good = put(out->text, s.id + ".toml",
+                      write_sheet(s, date, "trigon calibrate --operators FOLDER --out FOLDER"),
+                      out->origin);
+      if (!good) return tl::unexpected(good.error());
+      said += s.id + ".toml\n";
+    }
+  }
+  if (!call.line.arguments.empty()) {
+    std::vector<CsvTable> tables;
+    std::string source;
+    for (const std::string& path : call.line.arguments) {
+      auto table = read_csv(path);
+      if (!table) return tl::unexpected(table.error());
+      tables.push_back(std::move(*table));
+      source += (source.empty() ? "" : ", ") + fs::path(path).filename().string();
+    }
+    auto fit = calibrate_engines(all, tables, row_names(all));
+    if (!fit) return tl::unexpected(fit.error());
+    for (const auto& [name, text] :
+         write_engine_sheets(*fit, source, date, "trigon calibrate FILE... --out FOLDER")) {
+      auto good = put(out->text, name, text, out->origin);
+      if (!good) return tl::unexpected(good.error());
+      said += name + "\n";
+    }
+  }
+  return Output{said, exit_done};
+}
+
+}  // namespace trigon
