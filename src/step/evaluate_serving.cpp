@@ -70,9 +70,16 @@ Load steady_state(const Tables& t, const Plan& plan, double rate, double occupan
   return l;
 }
 
-// Most sequences one replica may hold: the engine's limit and the KV pool.
-double most_sequences(const Tables& t, const Plan& plan) {
-  double most = t.memory.capacity(plan).max_sequences;
+// Largest mean batch whose Poisson percentile and the sequence that is admitted next are held by a
+// pool of `pool` sequences: b + z sqrt(b) + 1 <= pool.
+double mean_within(double pool, double z) {
+  double root = (std::sqrt(z * z + 4 * std::max(0.0, pool - 1)) - z) / 2;
+  return root * root;
+}
+
+// Most sequences one replica decodes together on average: the KV pool and the engine's limit.
+double most_sequences(const Tables& t, double pool, double z, bool open) {
+  double most = open ? mean_within(pool, z) : pool;
   if (t.engine.max_sequences > 0)
     most = std::min(most, static_cast<double>(t.engine.max_sequences));
   return std::max(1.0, most);
@@ -152,7 +159,10 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   double input = static_cast<double>(job.input_tokens);
   double prefill = prefill_seconds(t, plan, 1);
   double occupancy = prompt_occupancy(t, plan);
-  double most = best_batch(t, plan, most_sequences(t, plan));
+  double tpot_p = job.limits.tpot ? job.limits.tpot->percentile : 95;
+  double z = job.rate ? std::max(0.0, normal_quantile(tpot_p)) : 0;
+  double pool = t.memory.capacity(plan).max_sequences;
+  double most = best_batch(t, plan, most_sequences(t, pool, z, job.rate.has_value()));
   double replicas = plan.data;
   Load l;
   if (job.rate) {
@@ -177,7 +187,6 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
     }
   }
   double ttft_p = job.limits.ttft ? job.limits.ttft->percentile : 95;
-  double tpot_p = job.limits.tpot ? job.limits.tpot->percentile : 95;
   Latency lat;
   const bool alone = !job.rate && job.concurrency.value_or(1) <= replicas;
   if (alone) {
@@ -210,9 +219,9 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   e[Metric::utilization] = l.rate / saturation;
   e.lone_step_seconds = decode_step_seconds(t, plan, 1);
   e.sustainable = l.sustainable && l.rate < saturation * 1.000001;
-  // What memory must hold: the batch at the asked percentile, and never less than one.
-  double z = job.rate ? std::max(0.0, normal_quantile(tpot_p)) : 0;
-  double held = job.rate ? l.batch + z * std::sqrt(l.batch) + 1
+  // What memory must hold: the batch at the asked percentile, and never less than one. A pool too
+  // small for that lets sequences wait.
+  double held = job.rate ? std::min(l.batch + z * std::sqrt(l.batch) + 1, std::max(1.0, pool))
                          : std::max(1.0, job.concurrency.value_or(1) / replicas);
   plan.micro_batch = static_cast<std::int32_t>(std::min(std::ceil(std::min(held, 1e6)), 1e6));
   if (t.engine.max_sequences > 0)

@@ -133,6 +133,26 @@ TEST_F(Serving, CapacityHoldsTheLimitsAndNoMore) {
   EXPECT_EQ(capacity_requests_per_second(t, plan), 0);
 }
 
+TEST_F(Serving, APoolIsHeldAtThePercentile) {
+  // 80 GiB less the weights hold some tens of sequences of 4,000 tokens.
+  ask(0.01, 3000, 1000);
+  double pool = t.memory.capacity(plan).max_sequences;
+  ASSERT_GT(pool, 20);
+  ASSERT_LT(pool, 100);
+  double c = capacity_requests_per_second(t, plan);
+  ask(c * 0.999, 3000, 1000);
+  Evaluation below = evaluate(t, plan);
+  EXPECT_TRUE(below.sustainable);
+  EXPECT_TRUE(below.fits);
+  EXPECT_LE(below.sequences_held, pool);
+  EXPECT_GE(below.sequences_held, pool - 1);
+  // Asking for more saturates the replica; it does not outgrow its memory.
+  ask(c * 3, 3000, 1000);
+  Evaluation over = evaluate(t, plan);
+  EXPECT_FALSE(over.sustainable);
+  EXPECT_TRUE(over.fits);
+}
+
 TEST_F(Serving, PromptsShareThePassesTheyWaitFor) {
   // 8 prompts of 100 tokens fit a budget of 800, and a pass of 8 takes what 2 take alone.
   t.engine.max_batched_tokens = 800;
