@@ -65,6 +65,9 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   const Cluster& cluster = c.hardware[c.hardware.size() / 2];
   auto s = set_up(all, c.question, cluster);
   if (!s) return std::nullopt;
+  // Under load a time says as much of queues as of kernels: such rows judge, they do not steer.
+  if (auto serve = std::get_if<Serve>(&s->job); serve && serve->concurrency.value_or(2) > 1)
+    return std::nullopt;
   Plan plan;
   if (c.tuned) {
     auto best = best_plan(*s, c.question.plan);
@@ -101,9 +104,6 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   f.training = s->training;
   f.source = row.repository();
   if (row.text("trust") == "low") f.weight = 0.1;
-  // Under load a time says as much of queues as of kernels.
-  if (auto serve = std::get_if<Serve>(&s->job); serve && serve->concurrency.value_or(2) > 1)
-    f.weight *= 0.15;
   return f;
 }
 
@@ -162,7 +162,19 @@ struct Fit {
     } else {
       p.push_back({&c.step_overhead_seconds, 1e-5, 0.05});
     }
-    minimise(p, loss, 100, 41);
+    // Overheads are floors: below the time of a layer they change nothing, so a search that starts
+    // there would never find them. A few starts do.
+    EngineCoefficients best = c;
+    double least = loss();
+    for (double layer : {start.layer_overhead_seconds, 1e-4, 3e-4, 1e-3, 3e-3})
+      for (double step : {start.step_overhead_seconds, 3e-3, 2e-2}) {
+        c = start;
+        c.layer_overhead_seconds = layer;
+        c.step_overhead_seconds = step;
+        if (double l = loss(); l < least) least = l, best = c;
+      }
+    c = best;
+    minimise(p, loss, 110, 41);
     std::vector<double> errors;
     for (std::size_t i : seen) errors.push_back(std::fabs(log_error((*rows)[i], c)));
     std::sort(errors.begin(), errors.end());
