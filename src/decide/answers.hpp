@@ -31,7 +31,8 @@ struct PlanReport {
   int fullest_stage = 0;  // pipeline stage of that rank
   bool fits = false;
   bool meets_limits = false;
-  std::vector<Message> violated;  // limits that do not hold, worst first
+  std::optional<Format> narrowed;  // weights stored in fewer bits than the checkpoint's, as allowed
+  std::vector<Message> violated;   // limits that do not hold, worst first
   std::vector<Message> warnings;
   const std::optional<Estimate<double>>& operator[](Metric m) const {
     return metrics[static_cast<std::size_t>(m)];
@@ -95,11 +96,13 @@ struct Candidate {
   PlanReport report;
   Triangle triangle;
   std::vector<Message> why;  // against the one ranked before it
+  std::int64_t rank = 1;     // among all that meet the limits
 };
 
 struct RecommendAnswer {
   Job job;
   std::vector<Candidate> ranked;      // best first; empty: no solution
+  std::int64_t feasible = 0;          // accelerators that meet the limits, shown or not
   std::vector<Rejection> rejected;    // every accelerator that is not in `ranked`
   std::optional<PlanReport> nearest;  // when nothing meets the limits
   std::vector<Message> relax;         // what to relax for that

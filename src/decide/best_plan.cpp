@@ -71,6 +71,17 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed) {
       legal.push_back(p);
     }
   }
+  if (plans.empty()) {
+    // What was fixed may itself be impossible: that says more than that nothing divides.
+    Plan asked;
+    asked.tensor = fixed.tensor.value_or(1);
+    asked.pipeline = fixed.pipeline.value_or(1);
+    asked.context = fixed.context.value_or(1);
+    asked.data = fixed.data.value_or(1);
+    asked.expert = fixed.expert.value_or(1);
+    apply_formats(asked, domain, s);
+    out.illegal = illegal(s, asked);
+  }
   if (legal.empty()) return out;
   auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());

@@ -25,6 +25,10 @@ struct CardResult {
   std::optional<Message> rejection;
   std::optional<Error> error;              // of the question itself
   double usd_per_hour = 0, usd_total = 0;  // of the chosen; 0: no price is known
+  double cost = 0;                         // what counts were compared by
+  PlanRequest request;                     // the question's, with the format of the weights
+  std::optional<Format> narrowed;          // weights in fewer bits than the checkpoint's
+  double stored_usd_total = 0;             // the same card with the weights as they are stored
   SearchCounts counts;
 };
 
@@ -33,10 +37,18 @@ int cards_per_node(const Catalogues& all, const Accelerator& a) {
   return 8;
 }
 
-std::vector<int> card_counts(int most) {
+// Ranks that the fixed degrees make: machines hold a multiple of them.
+std::int64_t fixed_ranks(const PlanRequest& p) {
+  std::int64_t n = 1;
+  for (const auto& degree : {p.tensor, p.pipeline, p.context, p.data})
+    n = std::min<std::int64_t>(n * degree.value_or(1), std::int64_t{1} << 32);
+  return n;
+}
+
+std::vector<int> card_counts(int least, int most) {
   std::vector<int> out;
-  for (int n = 1; n <= most; n *= 2) out.push_back(n);
-  if (out.empty() || out.back() != most) out.push_back(most);
+  for (std::int64_t n = least; n <= most; n *= 2) out.push_back(static_cast<int>(n));
+  if (out.back() != most && most % least == 0) out.push_back(most);
   return out;
 }
 
@@ -79,12 +91,37 @@ double budget_excess(const Setup& s, const Objective& o, const Chosen& c, const 
   return excess;
 }
 
+// What more of breaks a tie of costs.
+double speed_of(const CardResult& r) {
+  const Evaluation& e = r.chosen->evaluation;
+  if (r.setup->training) return e[Metric::train_tokens_per_second];
+  auto serve = std::get_if<Serve>(&r.setup->job);
+  return serve && serve->rate ? 1 / e[Metric::utilization] : e[Metric::requests_per_second];
+}
+
 bool serves_forever(const Setup& s) { return std::holds_alternative<Serve>(s.job); }
 
-CardResult search_card(const Catalogues& all, const Question& q, const Objective& o,
-                       const Accelerator& card) {
+// The formats that weights may be stored in instead: of fewer bits than the checkpoint's, not of
+// fewer than was allowed, and such as the card multiplies or unpacks.
+std::vector<Format> narrower_formats(const Question& q, const Objective& o,
+                                     const Accelerator& card) {
+  std::vector<Format> out;
+  if (!o.min_bits || q.plan.weights) return out;
+  const double stored = bits_per_element(q.model->weight_format);
+  for (Format f :
+       {Format::fp8_tensor, Format::int8, Format::int4_g128, Format::q8_0, Format::q4_k}) {
+    if (f == Format::fp8_tensor && !card.peak_of(MathMode::fp8_matrix)) continue;
+    if (bits_per_element(f) < stored && bits_per_element(f) >= *o.min_bits) out.push_back(f);
+  }
+  return out;
+}
+
+CardResult search_format(const Catalogues& all, const Question& q, const Objective& o,
+                         const Accelerator& card, std::optional<Format> narrowed) {
   CardResult r;
   r.card = &card;
+  r.request = q.plan;
+  r.narrowed = narrowed;
   if (!o.vendors.empty() &&
       std::find(o.vendors.begin(), o.vendors.end(), card.vendor) == o.vendors.end()) {
     r.rejection = message(DecideMessage::vendor_excluded, card.vendor);
@@ -97,7 +134,7 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
   ++r.counts.cards;
   int node = cards_per_node(all, card);
   double best_cost = 0;
-  for (int count : card_counts(o.max_gpus)) {
+  for (int count : card_counts(static_cast<int>(fixed_ranks(q.plan)), o.max_gpus)) {
     if (count > node && count % node != 0) continue;
     Cluster cluster = count <= node ? make_cluster(all.hardware, card, count, 1)
                                     : make_cluster(all.hardware, card, node, count / node);
@@ -109,6 +146,8 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
         r.rejection = s.error().what;
       return r;
     }
+    // GGUF types belong to engines on ggml, the others to the rest.
+    if (narrowed && info(*narrowed).gguf != s->engine.compute_buffer) return r;
     ++r.counts.counts;
     auto found = best_plan(*s, q.plan);
     if (!found) {
@@ -151,7 +190,7 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
     bool better = !r.chosen || cost < best_cost * (1 - 1e-9);
     // More cards for the same money are taken when time is what was asked for.
     if (better) {
-      best_cost = cost;
+      best_cost = r.cost = cost;
       r.chosen = c;
       r.setup = *s;
       r.usd_per_hour = hour;
@@ -162,6 +201,33 @@ CardResult search_card(const Catalogues& all, const Question& q, const Objective
   }
   if (!r.chosen && !r.nearest_violated.empty()) r.rejection = r.nearest_violated.front();
   return r;
+}
+
+CardResult search_card(const Catalogues& all, const Question& q, const Objective& o,
+                       const Accelerator& card) {
+  CardResult best = search_format(all, q, o, card, std::nullopt);
+  best.stored_usd_total = best.usd_total;
+  for (Format f : narrower_formats(q, o, card)) {
+    if (best.error) break;
+    Question narrow = q;
+    narrow.plan.weights = f;
+    CardResult r = search_format(all, narrow, o, card, f);
+    SearchCounts sum = best.counts;
+    sum.counts += r.counts.counts;
+    sum.plans_considered += r.counts.plans_considered;
+    sum.plans_pruned += r.counts.plans_pruned;
+    sum.plans_evaluated += r.counts.plans_evaluated;
+    bool better = r.chosen ? !best.chosen || r.cost < best.cost * (1 - 1e-9)
+                  : r.nearest
+                      ? !best.chosen && (!best.nearest || r.nearest_excess < best.nearest_excess)
+                      : false;
+    if (better) {
+      r.stored_usd_total = best.stored_usd_total;
+      best = std::move(r);
+    }
+    best.counts = sum;
+  }
+  return best;
 }
 
 std::vector<Message> relaxations(const Setup& s, const Chosen& c, const Objective& o,
@@ -230,6 +296,13 @@ std::vector<Message> reasons(const PlanReport& before, const PlanReport& r, bool
 
 Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
                                   const Objective& objective) {
+  if (objective.min_bits && (q.job.kind == JobKind::train || q.job.kind == JobKind::finetune))
+    return fail(ErrorCode::bad_argument, message(DecideMessage::bits_are_for_serving),
+                "--min-bits");
+  if (std::int64_t ranks = fixed_ranks(q.plan); ranks > objective.max_gpus)
+    return fail(ErrorCode::bad_argument,
+                message(DecideMessage::degrees_need_cards, ranks, objective.max_gpus),
+                "--max-gpus");
   const std::vector<Accelerator>& cards = all.hardware.accelerators.all();
   std::vector<CardResult> results(cards.size());
   // Cards are independent: threads take the next one; results land at the card's own place, so
@@ -258,6 +331,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     a.counts.plans_evaluated += r.counts.plans_evaluated;
     (r.chosen ? feasible : infeasible).push_back(&r);
   }
+  a.feasible = static_cast<std::int64_t>(feasible.size());
   auto cost_of = [](const CardResult& r) { return r.usd_total; };
   std::stable_sort(feasible.begin(), feasible.end(), [&](CardResult* x, CardResult* y) {
     bool px = cost_of(*x) > 0, py = cost_of(*y) > 0;
@@ -265,12 +339,15 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     if (px && cost_of(*x) != cost_of(*y)) return cost_of(*x) < cost_of(*y);
     int nx = x->setup->cluster.count(), ny = y->setup->cluster.count();
     if (nx != ny) return nx < ny;
+    if (double sx = speed_of(*x), sy = speed_of(*y); sx != sy) return sx > sy;
     return x->card->id < y->card->id;
   });
-  auto report_of = [&](const Setup& s, const Plan& plan, Record* record) -> Result<PlanReport> {
-    auto report = make_report(s, q.plan, plan, record);
-    if (report)
-      fill_money(*report, s, money_of(all, s.cluster, objective.payment, objective.as_of));
+  auto report_of = [&](const CardResult& r, const Setup& s, const Plan& plan,
+                       Record* record) -> Result<PlanReport> {
+    auto report = make_report(s, r.request, plan, record);
+    if (!report) return report;
+    report->narrowed = r.narrowed;
+    fill_money(*report, s, money_of(all, s.cluster, objective.payment, objective.as_of));
     return report;
   };
   bool training = false;
@@ -280,10 +357,11 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     bool asked = why_not && r.card->id == *why_not;
     if (i >= kShown && !asked) continue;
     training = r.setup->training;
-    auto report = report_of(*r.setup, r.chosen->plan, q.explain && i == 0 ? &record : nullptr);
+    auto report = report_of(r, *r.setup, r.chosen->plan, q.explain && i == 0 ? &record : nullptr);
     if (!report) return tl::unexpected(report.error());
     Candidate c;
     c.report = std::move(*report);
+    c.rank = static_cast<std::int64_t>(i) + 1;
     if (!a.ranked.empty()) c.why = reasons(a.ranked.front().report, c.report, training);
     a.ranked.push_back(std::move(c));
   }
@@ -308,7 +386,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     if (r->rejection) rejection.reason = *r->rejection;
     bool asked = why_not && r->card->id == *why_not;
     if (asked && r->nearest) {
-      auto report = report_of(*r->nearest_setup, r->nearest->plan, nullptr);
+      auto report = report_of(*r, *r->nearest_setup, r->nearest->plan, nullptr);
       if (report) rejection.nearest = std::move(*report);
     }
     a.rejected.push_back(std::move(rejection));
@@ -317,7 +395,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
                             : !infeasible.empty() ? infeasible.front()
                                                   : nullptr;
   if (feasible.empty() && first && first->nearest) {
-    auto report = report_of(*first->nearest_setup, first->nearest->plan, nullptr);
+    auto report = report_of(*first, *first->nearest_setup, first->nearest->plan, nullptr);
     if (!report) return tl::unexpected(report.error());
     double hour = (*report)[Metric::usd_per_hour] ? (*report)[Metric::usd_per_hour]->value : 0;
     a.relax = relaxations(*first->nearest_setup, *first->nearest, objective, hour);
@@ -330,6 +408,20 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
   if (setup) {
     a.job = setup->job;
     a.assumptions = setup->assumptions;
+    if (first->narrowed)
+      a.assumptions.push_back(
+          {"--min-bits", message(DecideMessage::assumed_narrower, info(*first->narrowed).name)});
+  }
+  if (!feasible.empty() && feasible.front()->narrowed) {
+    double least = 0;
+    for (const CardResult* r : feasible)
+      if (double usd = r->stored_usd_total; usd > 0 && (least == 0 || usd < least)) least = usd;
+    bool hourly = feasible.front()->usd_total == feasible.front()->usd_per_hour;
+    std::string_view stored = info(q.model->weight_format).name;
+    if (least > 0)
+      a.would_change.push_back(
+          hourly ? message(DecideMessage::change_stored, stored, dollars_per_hour(least))
+                 : message(DecideMessage::change_stored, stored, dollars(least)));
   }
   if (!feasible.empty()) {
     const PlanReport& best = a.ranked.front().report;

@@ -121,6 +121,7 @@ std::string hardware_in_words(const Cluster& c) {
 std::string plan_in_words(const PlanReport& r) {
   std::string out = r.engine;
   add(out, write_plan(r.plan));
+  if (r.narrowed) add(out, std::string(info(*r.narrowed).name));
   return out;
 }
 

@@ -49,8 +49,9 @@ Table ranked_table(const RecommendAnswer& a, Language l) {
   Table t(std::move(headers));
   for (std::size_t i = 0; i < a.ranked.size(); ++i) {
     const PlanReport& r = a.ranked[i].report;
-    std::vector<Cell> cells{std::to_string(i + 1), hardware_in_words(r.cluster),
-                            write_plan(r.plan)};
+    std::string plan = write_plan(r.plan);
+    if (r.narrowed) plan += " " + std::string(info(*r.narrowed).name);
+    std::vector<Cell> cells{std::to_string(a.ranked[i].rank), hardware_in_words(r.cluster), plan};
     for (const Shown& s : shown) cells.emplace_back(s.column.cell(r[s.metric]));
     t.row(std::move(cells));
   }
@@ -99,8 +100,7 @@ void put_rejected(Page& page, const RecommendAnswer& a) {
         say(PresentMessage::rejected_group, l,
             {std::to_string(g.count), g.example->hardware, render(g.example->reason, l)}),
         Tone::plain, 2, 2);
-  page.paragraph(say(PresentMessage::rejected_counts, l,
-                     {std::to_string(a.rejected.size()), std::to_string(a.counts.cards)}),
+  page.paragraph(say(PresentMessage::rejected_counts, l, {std::to_string(a.rejected.size())}),
                  Tone::faint, 2, 2);
 }
 
@@ -111,11 +111,10 @@ void put_why_not(Page& page, const RecommendAnswer& a, const std::string& name) 
     const Candidate& c = a.ranked[i];
     if (!c.report.cluster.accelerator || c.report.cluster.accelerator->id != name) continue;
     std::string why = reasons(c.why, l);
-    page.paragraph(
-        say(PresentMessage::why_not_ranked, l,
-            {hardware_in_words(c.report.cluster), std::to_string(i + 1),
-             std::to_string(a.ranked.size()), why.empty() ? plan_in_words(c.report) : why}),
-        Tone::strong);
+    page.paragraph(say(PresentMessage::why_not_ranked, l,
+                       {hardware_in_words(c.report.cluster), std::to_string(c.rank),
+                        std::to_string(a.feasible), why.empty() ? plan_in_words(c.report) : why}),
+                   Tone::strong);
     put_metrics(page, c.report, deciding_metrics(a.job), a.job);
     return;
   }
