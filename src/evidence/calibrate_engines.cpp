@@ -68,9 +68,10 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   // Under load a time says as much of queues as of kernels: such rows judge, they do not steer.
   if (auto serve = std::get_if<Serve>(&s->job); serve && serve->concurrency.value_or(2) > 1)
     return std::nullopt;
-  // So does a batch of unstated size, unless it was tuned to be the best.
+  // So does a batch of unstated size, unless it is the largest throughput that was found.
   if (auto batch = std::get_if<Batch>(&s->job);
-      batch && !batch->requests && !c.question.plan.micro_batch && !c.tuned)
+      batch && !batch->requests && !c.question.plan.micro_batch &&
+      row.text("stat") != "max")
     return std::nullopt;
   Plan plan;
   if (c.tuned) {
