@@ -65,6 +65,23 @@ class StrangeFiles(unittest.TestCase):
         self.refused("catalog", "gpus", "--data", "data/x.toml")
         self.refused("catalog", "gpus", "--data", "missing")
 
+    def test_a_device_is_written_to_and_stays(self):
+        table = Path(__file__).resolve().parents[2] / "data/measured/infer.csv"
+        rows = self.here / "rows.csv"
+        rows.write_text("\n".join(table.read_text().split("\n")[:2]) + "\n")
+        # A link, so that a mistake here harms no device.
+        device = self.here / "device"
+        os.symlink("/dev/full", device)
+        self.refused("validate", "rows.csv", "--per-row", "device")
+        self.assertTrue(device.is_symlink())
+        device.unlink()
+        os.symlink("/dev/null", device)
+        self.assertEqual(self.run_here("validate", "rows.csv", "--per-row", "device").returncode, 0)
+        self.assertTrue(device.is_symlink())
+        self.assertEqual(self.run_here("validate", "rows.csv", "--per-row", "new").returncode, 0)
+        self.assertTrue((self.here / "new").read_text().startswith("id,"))
+        self.refused("validate", "rows.csv", "--per-row", ".")
+
     def test_facts_that_contradict_themselves(self):
         data = self.here / "data"
         data.mkdir()
