@@ -89,7 +89,10 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   if (auto serve = std::get_if<Serve>(&s->job))
     most = std::max(most, serve->concurrency.value_or(256));
   if (std::holds_alternative<Batch>(s->job)) {
-    domain.batches = {std::max(1, plan.micro_batch)};
+    // A pipeline works on as many groups of sequences as it has stages.
+    domain.batches = {std::max(1, plan.micro_batch / std::max(1, plan.pipeline)),
+                      std::max(1, plan.micro_batch)};
+    if (domain.batches[0] == domain.batches[1]) domain.batches.pop_back();
   } else {
     for (std::int32_t b = 1; b < 2 * most && b <= 4096; b *= 2) domain.batches.push_back(b);
   }
