@@ -6,8 +6,8 @@ namespace {
 constexpr std::uint16_t kJobs = verb_fit | verb_estimate | verb_recommend | verb_compare;
 constexpr std::uint16_t kOne = verb_fit | verb_estimate;
 constexpr std::uint16_t kLimited = verb_estimate | verb_recommend | verb_compare;
-constexpr std::uint16_t kAnswers =
-    kJobs | verb_inspect | verb_catalog | verb_validate | verb_calibrate | verb_config | verb_version;
+constexpr std::uint16_t kAnswers = kJobs | verb_inspect | verb_catalog | verb_validate |
+                                   verb_calibrate | verb_config | verb_version;
 constexpr std::uint16_t kAll = kAnswers | verb_help;
 
 using M = AppMessage;

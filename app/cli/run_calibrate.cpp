@@ -27,8 +27,7 @@ Result<std::vector<OperatorTables>> operator_folders(const Catalogues& all,
     auto card = all.hardware.accelerators.find(entry.path().filename().string());
     if (card) out.push_back({(*card)->id, entry.path()});
   }
-  if (ec)
-    return fail(ErrorCode::unreadable, message(BaseMessage::cannot_open, ec.message()), root);
+  if (ec) return fail(ErrorCode::unreadable, message(BaseMessage::cannot_open, ec.message()), root);
   std::sort(out.begin(), out.end(),
             [](const auto& a, const auto& b) { return a.accelerator < b.accelerator; });
   return out;

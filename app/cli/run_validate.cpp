@@ -1,6 +1,5 @@
 // validate FILE...: measured rows against predictions.
 
-
 #include "base/units.hpp"
 #include "evidence/catalogue_names.hpp"
 #include "evidence/thresholds.hpp"

@@ -153,10 +153,9 @@ Result<void> check_value(const Flag& f, std::string_view text, std::string_view 
   }
   if (f.kind == ValueKind::format) {
     if ((f.name == "quant" && text == "any") || format_by_name(text)) return {};
-    return fail(
-        ErrorCode::unknown_name, message(BaseMessage::unknown_name, "format", text),
-        std::string(where),
-        message(BaseMessage::choose_one_of, "bf16, fp16, fp8, int8, int4, q4_k, q8_0 ..."));
+    return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "format", text),
+                std::string(where),
+                message(BaseMessage::choose_one_of, "bf16, fp16, fp8, int8, int4, q4_k, q8_0 ..."));
   }
   auto v = measured(f, text, where);
   if (!v) return tl::unexpected(v.error());

@@ -6,7 +6,6 @@
 namespace trigon {
 
 // The whole file or nothing: a new file that takes the old one's place when it is complete.
-Result<void> write_file(const std::string& path, const std::string& text,
-                        const std::string& where);
+Result<void> write_file(const std::string& path, const std::string& text, const std::string& where);
 
 }  // namespace trigon

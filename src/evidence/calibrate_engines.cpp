@@ -70,8 +70,7 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
     return std::nullopt;
   // So does a batch of unstated size, unless it is the largest throughput that was found.
   if (auto batch = std::get_if<Batch>(&s->job);
-      batch && !batch->requests && !c.question.plan.micro_batch &&
-      row.text("stat") != "max")
+      batch && !batch->requests && !c.question.plan.micro_batch && row.text("stat") != "max")
     return std::nullopt;
   Plan plan;
   if (c.tuned) {
