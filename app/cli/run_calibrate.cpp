@@ -16,15 +16,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The tables of one device lie in a folder named after it.
+// The device that the folder's MANIFEST.csv names for a table of `folder` ("device=..." among its
+// constant columns); empty when it says nothing.
+std::string device_of(const CsvTable& manifest, const std::string& folder) {
+  auto file = manifest.column("file"), constants = manifest.column("constant_columns");
+  if (!file || !constants) return {};
+  for (const CsvRow& row : manifest.rows) {
+    if (row.fields[*file].rfind(folder + "/", 0) != 0) continue;
+    for (std::string_view pair : split_words(row.fields[*constants], ';'))
+      if (pair.rfind("device=", 0) == 0) return std::string(pair.substr(7));
+  }
+  return {};
+}
+
+// The tables of one device lie in a folder named after it; a MANIFEST.csv beside the folders may
+// say more exactly which device it was.
 Result<std::vector<OperatorTables>> operator_folders(const Catalogues& all,
                                                      const std::string& root) {
   std::vector<OperatorTables> out;
   std::error_code ec;
+  CsvTable manifest;
+  if (fs::path at = fs::path(root) / "MANIFEST.csv"; fs::exists(at, ec)) {
+    auto read = read_csv(at);
+    if (!read) return tl::unexpected(read.error());
+    manifest = std::move(*read);
+  }
   for (const auto& entry : fs::directory_iterator(root, ec)) {
     if (!entry.is_directory()) continue;
+    std::string name = device_of(manifest, entry.path().filename().string());
+    if (name.empty()) name = entry.path().filename().string();
     // Folders that are no device's hold tables of other kinds.
-    auto card = all.hardware.accelerators.find(entry.path().filename().string());
+    auto card = all.hardware.accelerators.find(name);
     if (card) out.push_back({(*card)->id, entry.path()});
   }
   if (ec) return fail(ErrorCode::unreadable, message(BaseMessage::cannot_open, ec.message()), root);

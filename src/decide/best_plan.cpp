@@ -9,13 +9,6 @@
 namespace trigon {
 namespace {
 
-bool mixes_experts(const Stack& s) {
-  for (const LayerRun& r : s.runs)
-    for (const SubLayer& p : r.layer.parts)
-      if (std::holds_alternative<MixtureOfExperts>(p)) return true;
-  return false;
-}
-
 // Smaller is better. Rounded so that plans within a part in a million tie and the order of the
 // space decides, not the last bit.
 double rounded(double v) {
@@ -38,7 +31,7 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed) {
   BestPlan out;
   int cards = s.cluster.count();
   std::vector<Plan> plans;
-  bool experts = mixes_experts(*s.stack);
+  bool experts = has_experts(*s.stack);
   bool adapters = false;
   if (auto t = std::get_if<FineTune>(&s.job)) adapters = t->method != TuneMethod::full;
   PlanDomain domain = formats_of(s, fixed);

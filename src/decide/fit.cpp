@@ -59,21 +59,30 @@ Result<FitAnswer> fit(const Catalogues& all, const Question& q, const Cluster& c
 
 Result<FitAnswer> fit_everywhere(const Catalogues& all, const Question& q) {
   FitAnswer a;
+  std::optional<Error> first_error;
+  bool any = false;
   for (const Accelerator& card : all.hardware.accelerators.all()) {
     Cluster one = make_cluster(all.hardware, card, 1, 1);
     auto single = fit(all, q, one);
     if (!single) {
       // The job or the model being wrong is wrong for every card; a card that cannot run it is
-      // just left out of the table.
-      if (single.error().code == ErrorCode::missing_fact ||
-          single.error().code == ErrorCode::unsupported)
-        continue;
-      return single;
+      // one that it does not fit.
+      if (single.error().code != ErrorCode::missing_fact &&
+          single.error().code != ErrorCode::unsupported)
+        return single;
+      if (!first_error) first_error = single.error();
+      FitRow row;
+      row.report.cluster = one;
+      row.binding = single.error().what;
+      a.rows.push_back(std::move(row));
+      continue;
     }
+    any = true;
     a.job = single->job;
     if (a.assumptions.empty()) a.assumptions = single->assumptions;
     a.rows.push_back(std::move(single->rows.front()));
   }
+  if (!any && first_error) return tl::unexpected(*first_error);
   std::stable_sort(a.rows.begin(), a.rows.end(), [](const FitRow& x, const FitRow& y) {
     if (x.mark != y.mark) return x.mark < y.mark;
     auto memory = [](const FitRow& r) {

@@ -75,7 +75,7 @@ void fill_money(PlanReport& r, const Setup& s, const Money& money) {
   if (lasts) {
     at(Metric::usd_total) = times(*lasts, 1 / 3600.0);
   } else if (!s.training) {
-    double month = 730;  // hours: a twelfth of a year
+    const double month = kHoursOfAMonth;
     at(Metric::usd_total) =
         Estimate<double>{hour.value * month, hour.low * month, hour.high * month, hour.basis};
   }

@@ -160,11 +160,9 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
         std::min(most, std::floor(c.max_context * high)), Basis::analytic);
     if (std::holds_alternative<Serve>(s.job)) {
       double capacity = capacity_requests_per_second(*tables, plan);
-      const auto& rate = r[Metric::requests_per_second];
       double up = 1, down = 1;
       if (const auto& step = r[Metric::decode_step_seconds]; step && step->value > 0)
         up = step->high / step->value, down = step->low / step->value;
-      (void)rate;
       set(Metric::capacity_requests_per_second, capacity, capacity / up, capacity / down,
           time_basis);
     }

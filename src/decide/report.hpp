@@ -22,6 +22,8 @@ struct Money {
 };
 Money money_of(const Catalogues& all, const Cluster& cluster, Payment payment,
                const std::string& as_of);
+// What a service without end is held to, and its cost shown for: a twelfth of a year.
+constexpr double kHoursOfAMonth = 730;
 void fill_money(PlanReport& r, const Setup& s, const Money& money);
 
 // The part of memory that takes most.

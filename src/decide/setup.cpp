@@ -33,13 +33,6 @@ Result<EnginePolicy> engine_of(const Catalogues& all, const Question& q, const A
   return all.engines.find(name, version, q.engine_date);
 }
 
-bool mixes_experts(const Stack& s) {
-  for (const LayerRun& r : s.runs)
-    for (const SubLayer& p : r.layer.parts)
-      if (std::holds_alternative<MixtureOfExperts>(p)) return true;
-  return false;
-}
-
 }  // namespace
 
 Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cluster) {
@@ -217,7 +210,7 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
     p.micro_batch = fixed.micro_batch.value_or(0);
     bool free_micro_batch = p.micro_batch == 0;
     exact.micro_batch = free_micro_batch ? 1 : p.micro_batch;
-    training_plans(exact, s.engine, mixes_experts(*s.stack), cards, s.cluster.per_node,
+    training_plans(exact, s.engine, has_experts(*s.stack), cards, s.cluster.per_node,
                    s.stack->layers(), std::int64_t{*exact.micro_batch} * p.data, false, space);
     p.recipe = space.empty() ? fixed.recipe.value_or(TrainRecipe::mixed_16bit) : space[0].recipe;
     if (free_micro_batch) {

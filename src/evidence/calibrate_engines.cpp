@@ -229,8 +229,7 @@ struct Fit {
       for (const auto& [any, engine, vendor, family, cls] : kinds) {
         std::string a = engine_key(any, "", "all"), ac = engine_key(any, "", cls);
         std::string e = engine_key(engine, "", "all"), ec = engine_key(engine, "", cls);
-        std::string v = engine_key(engine, vendor, "all"), vc = engine_key(engine, vendor, cls);
-        std::string d = engine_key(engine, family, "all"), dc = engine_key(engine, family, cls);
+        std::string vc = engine_key(engine, vendor, cls), dc = engine_key(engine, family, cls);
         const std::string key[] = {a, ac, e, ec, vc, dc};
         if (out.count(key[level])) continue;
         switch (level) {
@@ -252,8 +251,6 @@ struct Fit {
           default:
             fit(dc, parent_of({vc, ec, e, ac, a}));
         }
-        (void)v;
-        (void)d;
       }
     if (!out.count("any-serve//all")) out["any-serve//all"] = neutral;
     if (!out.count("any-train//all")) out["any-train//all"] = neutral;

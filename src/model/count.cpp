@@ -218,4 +218,11 @@ const Stack* language_stack(const Model& m) {
   return nullptr;
 }
 
+bool has_experts(const Stack& s) {
+  for (const LayerRun& r : s.runs)
+    for (const SubLayer& p : r.layer.parts)
+      if (std::holds_alternative<MixtureOfExperts>(p)) return true;
+  return false;
+}
+
 }  // namespace trigon

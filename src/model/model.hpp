@@ -180,6 +180,8 @@ ByteCount weight_bytes(const Linear& l);
 ByteCount weight_bytes(const Norm& n);
 // Of an embedding, whose rows are `in` entries of `out` elements each.
 ByteCount embedding_bytes(const Linear& l);
+// Whether any layer routes tokens to experts.
+bool has_experts(const Stack& s);
 // The first component that is a stack and a language model; every item-1 model has one.
 const Stack* language_stack(const Model& m);
 

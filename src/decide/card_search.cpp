@@ -1,0 +1,208 @@
+#include "decide/card_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hardware/parse.hpp"
+
+namespace trigon {
+namespace {
+
+int cards_per_node(const Catalogues& all, const Accelerator& a) {
+  if (const System* s = all.hardware.typical_system(a, 8)) return std::max(1, s->count);
+  return 8;
+}
+
+std::vector<int> card_counts(int least, int most) {
+  std::vector<int> out;
+  for (std::int64_t n = least; n <= most; n *= 2) out.push_back(static_cast<int>(n));
+  if (out.back() != most && most % least == 0) out.push_back(most);
+  return out;
+}
+
+// Excess of budgets over what the plan costs, and the message of the one that binds.
+double budget_excess(const Setup& s, const Objective& o, const Chosen& c, const Money& money,
+                     std::vector<Message>* out) {
+  double usd_per_hour = money.usd_per_hour ? money.usd_per_hour->value : 0;
+  double excess = 0;
+  const Budget& b = o.budget;
+  if (!b.total && !b.per_second) return 0;
+  double hours = job_hours(s, c.evaluation);
+  // A sum is held against what has to be paid: the purchase, or the rent of the whole job.
+  std::optional<double> to_pay;
+  if (money.way == Payment::buy) {
+    if (money.usd_purchase) to_pay = money.usd_purchase->value;
+  } else if (usd_per_hour > 0) {
+    to_pay = usd_per_hour * (std::isfinite(hours) ? hours : kHoursOfAMonth);
+  }
+  if ((b.total && !to_pay) || (b.per_second && usd_per_hour <= 0)) {
+    if (out) out->push_back(message(DecideMessage::price_unknown));
+    return 1e3;
+  }
+  if (b.total && *to_pay > b.total->in_base()) {
+    excess += *to_pay / b.total->in_base() - 1;
+    if (out) out->push_back(message(DecideMessage::budget_total_binds, dollars(*to_pay), *b.total));
+  }
+  if (b.per_second && usd_per_hour / 3600 > b.per_second->in_base()) {
+    excess += usd_per_hour / 3600 / b.per_second->in_base() - 1;
+    if (out)
+      out->push_back(
+          message(DecideMessage::budget_rate_binds, dollars_per_hour(usd_per_hour), *b.per_second));
+  }
+  return excess;
+}
+
+bool serves_forever(const Setup& s) { return std::holds_alternative<Serve>(s.job); }
+
+// The formats that weights may be stored in instead: of fewer bits than the checkpoint's, not of
+// fewer than was allowed, and such as the card multiplies or unpacks.
+std::vector<Format> narrower_formats(const Question& q, const Objective& o,
+                                     const Accelerator& card) {
+  std::vector<Format> out;
+  if (!o.min_bits || q.plan.weights) return out;
+  const double stored = bits_per_element(q.model->weight_format);
+  for (Format f :
+       {Format::fp8_tensor, Format::int8, Format::int4_g128, Format::q8_0, Format::q4_k}) {
+    if (f == Format::fp8_tensor && !card.peak_of(MathMode::fp8_matrix)) continue;
+    if (bits_per_element(f) < stored && bits_per_element(f) >= *o.min_bits) out.push_back(f);
+  }
+  return out;
+}
+
+CardResult search_format(const Catalogues& all, const Question& q, const Objective& o,
+                         const Accelerator& card, std::optional<Format> narrowed) {
+  CardResult r;
+  r.card = &card;
+  r.request = q.plan;
+  r.narrowed = narrowed;
+  if (!o.vendors.empty() &&
+      std::find(o.vendors.begin(), o.vendors.end(), card.vendor) == o.vendors.end()) {
+    r.rejection = message(DecideMessage::vendor_excluded, card.vendor);
+    return r;
+  }
+  if (card.announced) {
+    r.rejection = message(DecideMessage::not_on_sale, card.name);
+    return r;
+  }
+  ++r.counts.cards;
+  int node = cards_per_node(all, card);
+  double best_cost = 0;
+  for (int count : card_counts(static_cast<int>(fixed_ranks(q.plan)), o.max_gpus)) {
+    if (count > node && count % node != 0) continue;
+    Cluster cluster = count <= node ? make_cluster(all.hardware, card, count, 1)
+                                    : make_cluster(all.hardware, card, node, count / node);
+    auto s = set_up(all, q, cluster);
+    if (!s) {
+      if (s.error().code == ErrorCode::bad_argument || s.error().code == ErrorCode::unknown_name)
+        r.error = s.error();
+      else
+        r.rejection = s.error().what;
+      return r;
+    }
+    // GGUF types belong to engines on ggml, the others to the rest.
+    if (narrowed && info(*narrowed).gguf != s->engine.compute_buffer) return r;
+    ++r.counts.counts;
+    auto found = best_plan(*s, q.plan);
+    if (!found) {
+      r.rejection = found.error().what;
+      return r;
+    }
+    r.counts.plans_considered += found->counts.plans_considered;
+    r.counts.plans_pruned += found->counts.plans_pruned;
+    r.counts.plans_evaluated += found->counts.plans_evaluated;
+    if (!found->best) {
+      if (!r.rejection)
+        r.rejection =
+            found->illegal ? *found->illegal : message(DecideMessage::no_plan_divides, count);
+      continue;
+    }
+    const Chosen& c = *found->best;
+    Money money = money_of(all, cluster, o.payment, o.as_of);
+    double hour = money.usd_per_hour ? money.usd_per_hour->value : 0;
+    double over_budget = budget_excess(*s, o, c, money, nullptr);
+    double excess = c.excess + over_budget;
+    if (excess > 0) {
+      if (!r.nearest || excess < r.nearest_excess) {
+        r.nearest_excess = excess;
+        r.nearest = c;
+        r.nearest_setup = *s;
+        r.nearest_violated.clear();
+        limit_excess(*s, c.evaluation, &r.nearest_violated);
+        budget_excess(*s, o, c, money, &r.nearest_violated);
+      }
+      continue;
+    }
+    // Cost of the job: what serving costs an hour, what everything else costs in all; without a
+    // price, cards times time.
+    double hours = job_hours(*s, c.evaluation);
+    double total = std::isfinite(hours) ? hour * hours : hour;
+    // A bought machine is paid for at once, however short the job.
+    if (money.way == Payment::buy && std::isfinite(hours) && money.usd_purchase)
+      total = hour = money.usd_purchase->value;
+    double cost = hour > 0 ? total : count * (std::isfinite(hours) ? std::max(hours, 1e-9) : 1.0);
+    bool better = !r.chosen || cost < best_cost * (1 - 1e-9);
+    if (better) {
+      best_cost = r.cost = cost;
+      r.chosen = c;
+      r.setup = *s;
+      r.usd_per_hour = hour;
+      r.usd_total = hour > 0 ? total : 0;
+    }
+    // Serving costs grow with every card: the first count that holds is the cheapest.
+    if (serves_forever(*s)) break;
+  }
+  if (!r.chosen && !r.nearest_violated.empty()) r.rejection = r.nearest_violated.front();
+  return r;
+}
+
+}  // namespace
+
+std::int64_t fixed_ranks(const PlanRequest& p) {
+  std::int64_t n = 1;
+  for (const auto& degree : {p.tensor, p.pipeline, p.context, p.data})
+    n = std::min<std::int64_t>(n * degree.value_or(1), std::int64_t{1} << 32);
+  return n;
+}
+
+double job_hours(const Setup& s, const Evaluation& e) {
+  double seconds = s.training                             ? e[Metric::time_to_train_seconds]
+                   : std::holds_alternative<Batch>(s.job) ? e[Metric::job_seconds]
+                                                          : std::nan("");
+  return seconds / 3600;
+}
+
+double speed_of(const CardResult& r) {
+  const Evaluation& e = r.chosen->evaluation;
+  if (r.setup->training) return e[Metric::train_tokens_per_second];
+  auto serve = std::get_if<Serve>(&r.setup->job);
+  return serve && serve->rate ? 1 / e[Metric::utilization] : e[Metric::requests_per_second];
+}
+
+CardResult search_card(const Catalogues& all, const Question& q, const Objective& o,
+                       const Accelerator& card) {
+  CardResult best = search_format(all, q, o, card, std::nullopt);
+  best.stored_usd_total = best.usd_total;
+  for (Format f : narrower_formats(q, o, card)) {
+    if (best.error) break;
+    Question narrow = q;
+    narrow.plan.weights = f;
+    CardResult r = search_format(all, narrow, o, card, f);
+    SearchCounts sum = best.counts;
+    sum.counts += r.counts.counts;
+    sum.plans_considered += r.counts.plans_considered;
+    sum.plans_pruned += r.counts.plans_pruned;
+    sum.plans_evaluated += r.counts.plans_evaluated;
+    bool better = r.chosen ? !best.chosen || r.cost < best.cost * (1 - 1e-9)
+                  : r.nearest
+                      ? !best.chosen && (!best.nearest || r.nearest_excess < best.nearest_excess)
+                      : false;
+    if (better) {
+      r.stored_usd_total = best.stored_usd_total;
+      best = std::move(r);
+    }
+    best.counts = sum;
+  }
+  return best;
+}
+
+}  // namespace trigon
