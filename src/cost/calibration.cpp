@@ -183,31 +183,36 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
   return c;
 }
 
+EngineTable::const_iterator find_engine(const EngineTable& table, std::string_view engine,
+                                        const Accelerator& a, bool training,
+                                        std::string_view weight_class) {
+  const std::string_view any = training ? "any-train" : "any-serve";
+  for (const std::string& key :
+       {engine_key(engine, a.family, weight_class), engine_key(engine, a.vendor, weight_class),
+        engine_key(engine, "", weight_class), engine_key(any, "", weight_class),
+        engine_key(engine, "", "all"), engine_key(any, "", "all")})
+    if (auto it = table.find(key); it != table.end()) return it;
+  return table.end();
+}
+
 Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Accelerator& a,
                                                bool training, std::string_view weight_class) const {
-  const std::string_view any = training ? "any-train" : "any-serve";
-  std::pair<std::string_view, std::string_view> scopes[] = {{engine, a.family}, {engine, a.vendor},
-                                                            {engine, ""},       {any, a.family},
-                                                            {any, a.vendor},    {any, ""}};
-  for (const auto& [name, scope] : scopes)
-    for (std::string_view cls : {weight_class, std::string_view("all")}) {
-      auto it = engines_->find(engine_key(name, scope, cls));
-      if (it == engines_->end()) continue;
-      EngineCoefficients c = it->second;
-      double sigma = shift_[static_cast<std::size_t>(ErrorGroup::host)];
-      double slower = std::exp(-sigma * c.error);
-      c.compute_factor /= slower;
-      c.stream_factor /= slower;
-      c.attention_factor /= slower;
-      c.step_overhead_seconds *= slower;
-      c.request_overhead_seconds *= slower;
-      c.layer_overhead_seconds *= slower;
-      c.basis =
-          scope == a.family && c.end_to_end && name != any ? Basis::calibrated : Basis::analytic;
-      return c;
-    }
-  return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, engine),
-              "calibration/engines");
+  auto it = find_engine(*engines_, engine, a, training, weight_class);
+  if (it == engines_->end())
+    return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, engine),
+                "calibration/engines");
+  EngineCoefficients c = it->second;
+  const double sigma = shift_[static_cast<std::size_t>(ErrorGroup::host)];
+  const double slower = std::exp(-sigma * c.error);
+  c.compute_factor /= slower;
+  c.stream_factor /= slower;
+  c.attention_factor /= slower;
+  c.step_overhead_seconds *= slower;
+  c.request_overhead_seconds *= slower;
+  c.layer_overhead_seconds *= slower;
+  const bool own = it->first == engine_key(engine, a.family, weight_class);
+  c.basis = own && c.end_to_end ? Basis::calibrated : Basis::analytic;
+  return c;
 }
 
 Calibration Calibration::moved(ErrorGroup group, double sigmas) const {

@@ -102,6 +102,12 @@ struct EngineCoefficients {
 // a weight class or "all". The engines "any-serve" and "any-train" stand in for the unknown.
 using EngineTable = std::map<std::string, EngineCoefficients, std::less<>>;
 std::string engine_key(std::string_view engine, std::string_view scope, std::string_view cls);
+// The entry for an engine on a device: its own for the weight class (family, vendor, anywhere), the
+// class of all engines, its own for all classes, everything. Kernels differ more between classes
+// than between engines, so the class comes before the engine.
+EngineTable::const_iterator find_engine(const EngineTable& table, std::string_view engine,
+                                        const Accelerator& a, bool training,
+                                        std::string_view weight_class);
 EngineTable read_engine_table(const FactSheet& sheet);
 
 class Calibration {
@@ -112,7 +118,7 @@ class Calibration {
   Result<OperatorCoefficients> operators(const Accelerator& a) const;
   // A link by its id, else any of its reach (inside a node, between nodes).
   Result<LinkCoefficients> link(std::string_view id, bool between_nodes) const;
-  // engine x family -> engine x vendor -> engine -> kind of engine, each by weight class first.
+  // As `find_engine`, moved by the shift of this calibration.
   Result<EngineCoefficients> engine(std::string_view engine, const Accelerator& a, bool training,
                                     std::string_view weight_class) const;
 

@@ -258,20 +258,8 @@ struct Fit {
   }
 };
 
-const EngineCoefficients* lookup(const EngineTable& t, const Fitted& f, std::string* key) {
-  const char* any = f.training ? "any-train" : "any-serve";
-  for (const auto& [engine, scope] : {std::pair<std::string, std::string>{f.engine, f.family},
-                                      {f.engine, f.vendor},
-                                      {f.engine, ""},
-                                      {any, f.family},
-                                      {any, f.vendor},
-                                      {any, ""}})
-    for (const std::string& cls : {f.cls, std::string("all")})
-      if (auto it = t.find(engine_key(engine, scope, cls)); it != t.end()) {
-        *key = it->first;
-        return &it->second;
-      }
-  return nullptr;
+EngineTable::const_iterator entry_of(const EngineTable& t, const Fitted& f) {
+  return find_engine(t, f.engine, *f.tables.cluster.accelerator, f.training, f.cls);
 }
 
 }  // namespace
@@ -306,10 +294,9 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
       auto t = std::make_shared<EngineTable>(without.table(nullptr));
       for (Fitted& f : own) {
         if (f.fold != fold) continue;
-        std::string key, shipped_key;
-        const EngineCoefficients* c = lookup(*t, f, &key);
-        lookup(*shipped, f, &shipped_key);
-        double e = std::fabs(log_error(f, *c));
+        auto own_entry = entry_of(*t, f);
+        double e = std::fabs(log_error(f, own_entry->second));
+        const std::string& shipped_key = entry_of(*shipped, f)->first;
         found[static_cast<std::size_t>(fold)].emplace_back(shipped_key, e);
         found[static_cast<std::size_t>(fold)].emplace_back(
             f.training ? kKindOfTraining : kKindOfServing, e);
