@@ -188,7 +188,8 @@ EngineTable::const_iterator find_engine(const EngineTable& table, std::string_vi
                                         std::string_view weight_class) {
   const std::string_view any = training ? "any-train" : "any-serve";
   for (const std::string& key :
-       {engine_key(engine, a.family, weight_class), engine_key(engine, a.vendor, weight_class),
+       {engine_key(engine, a.family, weight_class), engine_key(engine, a.family, "all"),
+        engine_key(engine, a.vendor, weight_class), engine_key(engine, a.vendor, "all"),
         engine_key(engine, "", weight_class), engine_key(any, "", weight_class),
         engine_key(engine, "", "all"), engine_key(any, "", "all")})
     if (auto it = table.find(key); it != table.end()) return it;
@@ -210,7 +211,8 @@ Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Ac
   c.step_overhead_seconds *= slower;
   c.request_overhead_seconds *= slower;
   c.layer_overhead_seconds *= slower;
-  const bool own = it->first == engine_key(engine, a.family, weight_class);
+  const std::string family = std::string(engine) + "/" + a.family + "/";
+  const bool own = it->first.rfind(family, 0) == 0;
   c.basis = own && c.end_to_end ? Basis::calibrated : Basis::analytic;
   return c;
 }

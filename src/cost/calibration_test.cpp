@@ -71,6 +71,11 @@ scope = ""
 class = "all"
 compute_factor = 0.5
 [[engine]]
+engine = "any-serve"
+scope = ""
+class = "int8"
+compute_factor = 0.55
+[[engine]]
 engine = "vllm"
 scope = ""
 class = "all"
@@ -156,6 +161,8 @@ TEST_F(Calibrations, EnginesFallBackByScopeAndClass) {
   EXPECT_EQ(factor("vllm", cousin, "half"), 0.7);
   EXPECT_EQ(factor("vllm", stranger, "half"), 0.6);
   EXPECT_EQ(factor("newcomer", known, "half"), 0.5);
+  // What all engines do with a class says more than what one engine does with others.
+  EXPECT_EQ(factor("vllm", stranger, "int8"), 0.55);
   EXPECT_EQ(calibration.engine("vllm", known, false, "half")->basis, Basis::calibrated);
   EXPECT_TRUE(calibration.engine("vllm", known, false, "half")->end_to_end);
   // As every sheet of the room: cited below "calibration/".
