@@ -1,6 +1,6 @@
 // inspect FILE: a model file, a folder, or a model of the catalogue.
 
-#include "model/open_model.hpp"
+#include "library/library.hpp"
 #include "present/app_messages.hpp"
 #include "present/inspect_report.hpp"
 #include "session.hpp"
@@ -14,7 +14,7 @@ Result<Output> run_inspect(Call& call) {
                 message(AppMessage::try_command, "trigon inspect llama-3.1-8b"));
   auto all = load_catalogues(call);
   if (!all) return tl::unexpected(all.error());
-  auto model = open_model(call.line.arguments[0], (*all)->models);
+  auto model = open_model(call.line.arguments[0], (*all)->models, (*all)->networks);
   if (!model) return tl::unexpected(model.error());
   std::optional<Format> kv;
   if (const Setting* s = call.settings.find("kv")) kv = format_by_name(s->text);

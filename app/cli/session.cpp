@@ -5,7 +5,7 @@
 
 #include "hardware/names.hpp"
 #include "hardware/parse.hpp"
-#include "model/open_model.hpp"
+#include "library/library.hpp"
 
 namespace trigon {
 namespace {
@@ -60,7 +60,7 @@ Result<Session> open_session(Call& call, const std::string& model) {
     call.style.why_not = (*found)->id;
   }
   if (!model.empty()) {
-    auto opened = open_model(model, s.all->models);
+    auto opened = open_model(model, s.all->models, s.all->networks);
     if (!opened) return tl::unexpected(opened.error());
     s.model = std::make_unique<const Model>(std::move(*opened));
   }

@@ -29,6 +29,8 @@ enum class Room : std::uint8_t {
   base,
   hardware,
   model,
+  network,
+  onnx,
   engine,
   job,
   plan,

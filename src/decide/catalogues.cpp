@@ -22,6 +22,7 @@ Result<std::unique_ptr<const Catalogues>> Catalogues::load(
   for (auto failed : {take(HardwareCatalog::from(all->facts), all->hardware),
                       take(SupportTable::from(all->facts), all->support),
                       take(ModelCatalog::from(all->facts), all->models),
+                      take(NetworkCatalog::from(all->facts), all->networks),
                       take(EngineCatalog::from(all->facts), all->engines),
                       take(Calibration::load(all->facts), all->calibration),
                       take(PriceBook::from(all->facts), all->prices)})

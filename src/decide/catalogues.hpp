@@ -11,6 +11,7 @@
 #include "hardware/systems.hpp"
 #include "market/prices.hpp"
 #include "model/model_catalog.hpp"
+#include "network/catalog.hpp"
 
 namespace trigon {
 
@@ -19,6 +20,7 @@ struct Catalogues {
   HardwareCatalog hardware;
   SupportTable support;
   ModelCatalog models;
+  NetworkCatalog networks;
   EngineCatalog engines;
   Calibration calibration;
   PriceBook prices;

@@ -136,6 +136,10 @@ ParameterCount count_parameters(const Model& m) {
       c.total += one.total;
       c.active += one.active;
       c.embedding += one.embedding;
+    } else if (auto g = std::get_if<Graph>(&component.body)) {
+      const std::int64_t one = count_parameters(*g);
+      c.total += one;
+      c.active += one;
     }
   return c;
 }

@@ -11,6 +11,7 @@
 #include "base/byte_count.hpp"
 #include "base/message.hpp"
 #include "model/format.hpp"
+#include "model/graph.hpp"
 
 namespace trigon {
 
@@ -122,17 +123,39 @@ struct Stack {
   }
 };
 
-// A DAG of primitive operators (CNNs, U-Nets, ONNX). Its nodes arrive with the first reader.
-struct Graph {
-  std::string source;
+enum class ComponentRole : std::uint8_t {
+  language_model,
+  draft,
+  vision_tower,
+  encoder,
+  network,  // the whole of a vision, speech or recommender model
+  text_encoder,
+  denoiser,
+  autoencoder,
+  other
 };
 
-enum class ComponentRole : std::uint8_t { language_model, draft, vision_tower, encoder, other };
+// How often a component runs for one item of work.
+enum class Runs : std::uint8_t { once, each_step };
 
 struct Component {
   std::string name;
   ComponentRole role = ComponentRole::language_model;
   std::variant<Stack, Graph> body;
+  Runs runs = Runs::once;
+  // Rows of a batch that one item takes in inference: 2 with classifier-free guidance.
+  std::int64_t rows = 1;
+  bool serves = true;  // runs in inference (a diffusion model's image encoder does not)
+  enum class Training : std::uint8_t { trained, frozen, absent } training = Training::trained;
+};
+
+// What a model that does not write tokens one by one does in one go.
+enum class WorkUnit : std::uint8_t { sequence, image, volume, sample, utterance };
+struct Item {
+  WorkUnit unit = WorkUnit::image;
+  std::vector<std::int64_t> size;  // 224 x 224 pixels, 128 tokens: what one item measures
+  std::int64_t steps = 1;          // denoising steps in inference
+  double audio_seconds = 0;        // of one item, where it is sound
 };
 
 // A tensor as a file stores it.
@@ -150,6 +173,7 @@ struct Model {
   std::string architecture;  // "LlamaForCausalLM", "deepseek2", ...
   std::string source, date;
   std::vector<Component> components;
+  std::optional<Item> item;               // absent: it writes tokens
   Format weight_format = Format::bf16;    // of most weights
   std::optional<Format> kv_format;        // what the checkpoint asks for, if it does
   std::vector<Tensor> tensors;            // of the file, when one was read
@@ -182,7 +206,7 @@ ByteCount weight_bytes(const Norm& n);
 ByteCount embedding_bytes(const Linear& l);
 // Whether any layer routes tokens to experts.
 bool has_experts(const Stack& s);
-// The first component that is a stack and a language model; every item-1 model has one.
+// The first component that is a stack and a language model.
 const Stack* language_stack(const Model& m);
 
 }  // namespace trigon

@@ -57,11 +57,11 @@ Result<Model> open_folder(const fs::path& folder) {
               printable(folder.string(), 400), message(ModelMessage::supported_files));
 }
 
-bool holds_model(const fs::path& folder) {
-  return is_there(folder / "config.json") || !gguf_models(folder).empty();
-}
-
 }  // namespace
+
+bool holds_model(const std::string& folder) {
+  return is_there(fs::path(folder) / "config.json") || !gguf_models(folder).empty();
+}
 
 Result<Model> open_model_file(const std::string& path) {
   std::error_code none;
@@ -83,23 +83,6 @@ Result<Model> open_model_file(const std::string& path) {
     return open_gguf_file(path);
   return fail(ErrorCode::unsupported, message(ModelMessage::not_this_format, "model"),
               printable(path, 400), message(ModelMessage::supported_files));
-}
-
-Result<Model> open_model(const std::string& path_or_name, const ModelCatalog& catalog) {
-  std::error_code none;
-  const fs::path p(path_or_name);
-  if (fs::is_regular_file(p, none)) return open_model_file(path_or_name);
-  const bool folder = fs::is_directory(p, none);
-  if (folder && holds_model(p)) return open_model_file(path_or_name);
-  auto named = catalog.find(path_or_name, "MODEL");
-  if (named || named.error().code != ErrorCode::unknown_name) return named;
-  if (folder || is_there(p)) return open_model_file(path_or_name);
-  // What can only be meant as a path is answered as one.
-  const bool path = path_or_name.rfind("./", 0) == 0 || path_or_name.rfind("../", 0) == 0 ||
-                    path_or_name.rfind('/', 0) == 0 || ends_with(path_or_name, ".json") ||
-                    ends_with(path_or_name, ".gguf") || ends_with(path_or_name, ".safetensors");
-  if (path) return open_model_file(path_or_name);
-  return named;
 }
 
 }  // namespace trigon

@@ -1,11 +1,10 @@
 #pragma once
-// A model by path or by name.
+// A model in a file or a folder.
 
 #include <string>
 
 #include "model/byte_source.hpp"
 #include "model/model.hpp"
-#include "model/model_catalog.hpp"
 
 namespace trigon {
 
@@ -13,7 +12,7 @@ namespace trigon {
 // that holds one model.
 Result<Model> open_model_file(const std::string& path);
 
-// A path where one exists, else a name of the catalogue.
-Result<Model> open_model(const std::string& path_or_name, const ModelCatalog& catalog);
+// Whether a folder holds a model's files.
+bool holds_model(const std::string& folder);
 
 }  // namespace trigon

@@ -116,29 +116,6 @@ TEST(OpenModel, ASplitGgufOpensByAnyPart) {
   EXPECT_EQ(lost.error().code, ErrorCode::unreadable);
 }
 
-TEST(OpenModel, PathsComeBeforeNamesAndBothSayWhatIsWrong) {
-  auto store = FactStore::embedded();
-  ASSERT_TRUE(store);
-  auto catalog = ModelCatalog::from(*store);
-  ASSERT_TRUE(catalog);
-  auto named = open_model("Llama-3.1-8B", *catalog);
-  ASSERT_TRUE(named);
-  EXPECT_EQ(named->id, "llama-3.1-8b");
-  auto no_file = open_model("./nothing.gguf", *catalog);
-  ASSERT_FALSE(no_file);
-  EXPECT_EQ(no_file.error().code, ErrorCode::unreadable);
-  auto no_name = open_model("no-such-model", *catalog);
-  ASSERT_FALSE(no_name);
-  EXPECT_EQ(no_name.error().code, ErrorCode::unknown_name);
-  Folder f;
-  auto empty = open_model(f.path.string(), *catalog);
-  ASSERT_FALSE(empty);
-  EXPECT_TRUE(empty.error().hint);
-  f.write("config.json", kConfig);
-  EXPECT_TRUE(open_model(f.path.string(), *catalog));
-  EXPECT_TRUE(open_model(f.at("config.json"), *catalog));
-}
-
 // Bytes of the tensor indexes: 2 for each parameter, head and all.
 TEST(OpenModel, SharedIndexesAgreeToTheByte) {
   const fs::path configs = shared_directory() / "data/models/configs";

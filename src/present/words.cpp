@@ -31,6 +31,12 @@ TRIGON_ROOM_BEGIN(model)
 #include "model/messages.def"
 #endif
 TRIGON_ROOM_END;
+TRIGON_ROOM_BEGIN(network)
+#include "network/messages.def"
+TRIGON_ROOM_END;
+TRIGON_ROOM_BEGIN(onnx)
+#include "onnx/messages.def"
+TRIGON_ROOM_END;
 TRIGON_ROOM_BEGIN(engine)
 #include "engine/messages.def"
 TRIGON_ROOM_END;
@@ -90,6 +96,8 @@ constexpr RoomTexts texts_of(Room room, std::string_view name, const Text (&text
 constexpr RoomTexts kRooms[] = {texts_of(Room::base, "base", k_base),
                                 texts_of(Room::hardware, "hardware", k_hardware),
                                 texts_of(Room::model, "model", k_model),
+                                texts_of(Room::network, "network", k_network),
+                                texts_of(Room::onnx, "onnx", k_onnx),
                                 texts_of(Room::engine, "engine", k_engine),
                                 texts_of(Room::job, "job", k_job),
                                 texts_of(Room::plan, "plan", k_plan),

@@ -1,0 +1,22 @@
+#include "network/families.hpp"
+
+namespace trigon {
+namespace {
+
+struct Family {
+  std::string_view name;
+  NetworkBuild build;
+};
+constexpr std::array kFamilies = {
+    Family{"resnet", build_resnet},
+};
+
+}  // namespace
+
+NetworkBuild network_builder(std::string_view name) {
+  for (const Family& f : kFamilies)
+    if (f.name == name) return f.build;
+  return nullptr;
+}
+
+}  // namespace trigon

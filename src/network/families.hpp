@@ -1,0 +1,19 @@
+#pragma once
+// One builder for each family of networks; the catalogue finds it by the sheet's `builder`.
+// Builders may assume that the asked item was checked against the sheet's limits.
+
+#include <array>
+#include <string_view>
+
+#include "network/spec.hpp"
+
+namespace trigon {
+
+using NetworkBuild = Model (*)(const NetworkSpec&);
+
+// Null when no builder has this name.
+NetworkBuild network_builder(std::string_view name);
+
+Model build_resnet(const NetworkSpec& spec);  // ResNet, ResNeXt, wide, SE, -D
+
+}  // namespace trigon
