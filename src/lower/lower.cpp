@@ -105,10 +105,64 @@ struct LayerWriter {
     // Rotation, per-head norms and the cache write touch q and k once.
     elementwise("attention.rotate", rows * (heads + kv_heads) * qk, pass.fused_elementwise ? 1 : 3,
                 pass.fused_elementwise ? 1 : 3);
-    scores("attention.scores", heads, kv_heads, qk, v, mean_keys(a, pass),
-           heads / std::max(1.0, kv_heads), kv_heads * (one_cache ? qk : qk + v));
+    const double keys = mean_keys(a, pass);
+    scores("attention.scores", heads, kv_heads, qk, v, keys, heads / std::max(1.0, kv_heads),
+           kv_heads * (one_cache ? qk : qk + v));
+    if (!stack.generates) out.back().weights = pass.activations;  // nothing is cached
+    score_positions(a, heads, qk, keys);
     linear("attention.o", a.o, 1, t, rows);
     reduce_hidden("attention.reduce");
+  }
+
+  // What learnt positions add to the scores.
+  void score_positions(const Attention& a, double heads, double qk, double keys) {
+    if (a.score_bias) {
+      // One bias for all sequences where kernels add it inside; an eager sum of whole scores else.
+      if (pass.fused_elementwise)
+        elementwise("attention.bias", pass.new_tokens / pass.context * keys * heads, 1, 0);
+      else
+        elementwise("attention.bias", tokens() * keys * heads, 2, 1);
+    }
+    if (a.position_terms > 0 && stack.relative_positions) {
+      // Disentangled attention (arXiv:2006.03654): content against the table of relative positions
+      // and back, each gathered by distance and added to the scores.
+      const double terms = static_cast<double>(a.position_terms);
+      const double table = static_cast<double>(stack.relative_positions->in);
+      for (std::int64_t i = 0; i < a.position_terms; ++i)
+        linear("attention.positions", i % 2 == 0 ? a.k : a.q, tensor(), 1, table);
+      Operator op;
+      op.kind = OperatorKind::gemm;
+      op.name = "attention.position_scores";
+      op.m = tokens() * heads;
+      op.n = table;
+      op.k = qk;
+      op.weights = op.activations = pass.activations;
+      op.flops = 2 * op.m * op.n * op.k * terms;
+      op.data_bytes = terms * op.m * (op.n + op.k) * act();
+      out.push_back(op);
+      elementwise("attention.position_gather", terms * tokens() * keys * heads, 2, 1);
+    }
+  }
+
+  void cross(const Attention& a) {
+    double t = tensor(), rows = tokens();
+    double kv_ranks =
+        std::min<double>(t, static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)));
+    double source = pass.sequences * pass.source_tokens;
+    linear("cross.q", a.q, t, 1, rows);
+    if (pass.project_source) {
+      linear("cross.k", a.k, kv_ranks, 1, source / pass.context);
+      linear("cross.v", a.v, kv_ranks, 1, source / pass.context);
+    }
+    double heads = static_cast<double>(a.heads) / t;
+    double kv_heads = static_cast<double>(a.kv_heads) / kv_ranks;
+    double qk = static_cast<double>(a.head_dim), v = static_cast<double>(a.value_dim);
+    scores("cross.scores", heads, kv_heads, qk, v, pass.source_tokens,
+           heads / std::max(1.0, kv_heads), 0);
+    Operator& op = out.back();
+    op.data_bytes += source * kv_heads * (qk + v) * element_bytes(pass.kv);
+    linear("cross.o", a.o, 1, t, rows);
+    reduce_hidden("cross.reduce");
   }
 
   // `cache_width`: elements of the cache per token on this rank.
@@ -279,6 +333,7 @@ void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, Opera
     if (auto n = std::get_if<Norm>(&part)) w.norm(*n, "norm");
     if (auto a = std::get_if<Attention>(&part)) w.attention(*a);
     if (auto a = std::get_if<LatentAttention>(&part)) w.latent(*a);
+    if (auto c = std::get_if<CrossAttention>(&part)) w.cross(c->attention);
     if (auto m = std::get_if<Mlp>(&part)) w.mlp(*m, "mlp.reduce");
     if (auto m = std::get_if<MixtureOfExperts>(&part)) w.experts(*m);
   }
@@ -293,19 +348,39 @@ void lower_embedding(const Stack& stack, const Pass& pass, OperatorList& out) {
   op.activations = pass.activations;
   out.push_back(op);
   w.reduce_hidden("embedding.reduce");
+  for (const FrontEnd& f : stack.front) {
+    const double rows = w.tokens() * f.rows;
+    w.linear("front", f.linear, 1, 1, rows);
+    const double passes = pass.fused_elementwise ? 1 : 2;
+    w.elementwise("front.activation", rows * static_cast<double>(f.linear.out), passes, passes);
+    if (f.norm)
+      w.elementwise("front.norm", rows * static_cast<double>(f.linear.out), passes, passes);
+  }
+  if (!stack.projections.empty())
+    w.linear("embedding.projection", stack.projections.front(), 1, 1, w.tokens());
 }
 
 void lower_head(const Stack& stack, const Pass& pass, OperatorList& out) {
   LayerWriter w{stack, pass, out};
   for (const Norm& n : stack.final_norms) w.norm(n, "final_norm");
+  const double rows = pass.sequences * std::min(pass.logits_rows, pass.new_tokens) / pass.context;
+  for (const Tail& t : stack.tail) {
+    const double tail_rows = t.pooled ? pass.sequences : rows;
+    if (tail_rows <= 0) continue;
+    w.linear("tail", t.linear, 1, 1, tail_rows);
+    w.elementwise("tail.activation", tail_rows * static_cast<double>(t.linear.out), 1, 1);
+    if (t.norm) w.elementwise("tail.norm", tail_rows * static_cast<double>(t.linear.out), 1, 1);
+  }
+  if (rows <= 0) return;
   Linear head;
   if (stack.head)
     head = *stack.head;
-  else if (stack.embedding)
-    head = {stack.hidden, stack.vocabulary, 1, stack.embedding->format, Split::vocabulary, false};
+  else if (stack.tied && stack.embedding)
+    head = {stack.embedding->out,    stack.vocabulary,  1,
+            stack.embedding->format, Split::vocabulary, false};
   else
     return;
-  double rows = pass.sequences * std::min(pass.logits_rows, pass.new_tokens) / pass.context;
+  if (stack.projections.size() > 1) w.linear("head.projection", stack.projections[1], 1, 1, rows);
   w.linear("head", head, pass.tensor, 1, rows);
   if (pass.tensor > 1) {
     Operator op;

@@ -10,11 +10,13 @@ namespace trigon {
 
 // One forward pass over one rank's share of a model.
 struct Pass {
-  double sequences = 1;      // in this pass
-  double new_tokens = 1;     // per sequence: the prompt (prefill), 1 (decode), s (training)
-  double cached_tokens = 0;  // per sequence, before this pass (mean over the sequences)
-  double logits_rows = 1;    // per sequence
-  Format kv = Format::bf16;  // what the cache is stored in
+  double sequences = 1;         // in this pass
+  double new_tokens = 1;        // per sequence: the prompt (prefill), 1 (decode), s (training)
+  double cached_tokens = 0;     // per sequence, before this pass (mean over the sequences)
+  double logits_rows = 1;       // per sequence
+  double source_tokens = 0;     // per sequence: what cross-attention reads
+  bool project_source = false;  // this pass makes the keys and values of the source
+  Format kv = Format::bf16;     // what the cache is stored in
   Format activations = Format::bf16;
   std::int32_t tensor = 1;           // tensor-parallel ranks
   std::int32_t expert = 1;           // expert-parallel ranks
@@ -27,9 +29,11 @@ struct Pass {
   std::optional<Format> replace_weights;  // the plan widens or narrows 16-bit weights to this
 };
 
-// Appends the operators of one layer.
+// Appends the operators of one layer. Layers of an encoder are lowered with new_tokens of whole
+// sequences and nothing cached.
 void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, OperatorList& out);
-// Appends what comes before the first layer (embedding) or after the last (norm, head).
+// Appends what comes before the first layer (embedding, front ends) or after the last (norm,
+// projections, head).
 void lower_embedding(const Stack& stack, const Pass& pass, OperatorList& out);
 void lower_head(const Stack& stack, const Pass& pass, OperatorList& out);
 

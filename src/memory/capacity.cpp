@@ -54,16 +54,16 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
       l.prompt = std::min(load.prompt, tokens);
       return fits_at(plan, l);
     });
-    const Load most{c.max_sequences, load.context, load.prompt};
+    const Load most{c.max_sequences, load.context, load.prompt, load.source};
     const FullestRank rank = fullest_at(plan, most);
     if (engine_.pool == PoolRule::none) {
       c.pool_bytes = rank.memory[MemoryTerm::kv_cache];
-      c.kv_tokens = c.max_sequences * load.context;
+      c.kv_tokens = c.pool_bytes > 0 ? c.max_sequences * load.context : 0;
       return c;
     }
     c.pool_bytes = std::max(0.0, budget_bytes(plan, rank.memory).value -
                                      (rank.memory.total() - rank.memory[MemoryTerm::kv_cache]));
-    const double one = cache_of(plan, rank.stage, {1, load.context, load.prompt});
+    const double one = cache_of(plan, rank.stage, {1, load.context, load.prompt, load.source});
     const double block = static_cast<double>(engine_.block_tokens);
     const double whole = std::max(1.0, std::ceil(load.context / block)) * block;
     if (one > 0) c.kv_tokens = std::floor(c.pool_bytes / one * whole / block) * block;
@@ -84,7 +84,7 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
         std::max(0.0, budget_bytes(plan, m).value - (m.total() - m[MemoryTerm::kv_cache]));
     pools[static_cast<std::size_t>(s)] = pool;
     pool_low = pool_low < 0 ? pool : std::min(pool_low, pool);
-    const double one = cache_of(plan, s, {1, load.context, load.prompt});
+    const double one = cache_of(plan, s, {1, load.context, load.prompt, load.source});
     if (one > 0) sequences = std::min(sequences, std::floor(pool / one));
     // Tokens while every sequence is as long as asked; without windows this is every block.
     const double block = static_cast<double>(engine_.block_tokens);
@@ -106,10 +106,11 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
       sequences += 1;
   }
   c.max_sequences = sequences;
-  c.kv_tokens = blocks_tokens;
+  // Encoders cache nothing.
+  c.kv_tokens = stack_->generates ? blocks_tokens : 0;
   c.max_context = largest(context_limit, [&](double tokens) {
     for (int s = 0; s < stages; ++s)
-      if (cache_of(plan, s, {load.sequences, tokens, load.prompt}) >
+      if (cache_of(plan, s, {load.sequences, tokens, load.prompt, load.source}) >
           pools[static_cast<std::size_t>(s)])
         return false;
     return true;

@@ -21,6 +21,10 @@ double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const Compu
       // Scores of all heads against all keys, beside the queries; softmax runs in place.
       floats =
           b.flash_attention ? q + kv + d(a->heads * a->value_dim) : d(a->heads) * keys + q + 2 * h;
+    } else if (auto c = std::get_if<CrossAttention>(&part)) {
+      const Attention& x = c->attention;
+      const double q = d(x.heads * x.head_dim);
+      floats = b.flash_attention ? 2 * q : d(x.heads) * b.keys + q + 2 * h;
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
       const double q = d(l->heads * (l->kv_lora_rank + l->rope_dim));
       floats = b.flash_attention ? 2 * q : d(l->heads) * b.keys + q;

@@ -69,6 +69,21 @@ void add_mlp(LayerShare& s, const Mlp& m, int t, const ShareRules& r) {
   }
 }
 
+void add_attention(LayerShare& s, const Attention& a, int t, const ShareRules& r) {
+  s.dense += share_of(a.q, t, r);
+  s.dense += key_value(a.k, a.kv_heads, t, r);
+  if (!a.keys_are_values) s.dense += key_value(a.v, a.kv_heads, t, r);
+  s.dense += share_of(a.o, t, r);
+  if (a.q_norm) s.dense += share_of(*a.q_norm);
+  if (a.k_norm) s.dense += share_of(*a.k_norm);
+  if (a.sinks) s.dense += vector_share(d(a.heads) / t, vector_bytes(a.q.format));
+  s.largest_matrix = std::max(s.largest_matrix, d(a.q.in) * d(a.q.out) / t);
+  if (!r.adapters) return;
+  double kv = d(up(a.kv_heads, t));
+  s.adapter_in_out += d(a.q.in) + d(a.q.out) / t + d(a.v.in) + kv * d(a.value_dim);
+  if (r.adapt_all) s.adapter_in_out += d(a.k.in) + kv * d(a.head_dim) + d(a.o.in) / t + d(a.o.out);
+}
+
 bool same(const SparseIndexer& a, const SparseIndexer& b);
 bool same(const Mlp& a, const Mlp& b);
 bool same(const Linear& a, const Linear& b) {
@@ -85,10 +100,14 @@ bool same(const std::optional<T>& a, const std::optional<T>& b) {
 bool same(const Attention& a, const Attention& b) {
   return a.heads == b.heads && a.kv_heads == b.kv_heads && a.head_dim == b.head_dim &&
          a.value_dim == b.value_dim && a.window == b.window && a.chunk == b.chunk &&
-         a.sinks == b.sinks && a.keys_are_values == b.keys_are_values &&
+         a.sinks == b.sinks && a.keys_are_values == b.keys_are_values && a.causal == b.causal &&
+         a.score_bias == b.score_bias && a.position_terms == b.position_terms &&
          a.shares_cache_of.has_value() == b.shares_cache_of.has_value() && same(a.q, b.q) &&
          same(a.k, b.k) && same(a.v, b.v) && same(a.o, b.o) && same(a.q_norm, b.q_norm) &&
          same(a.k_norm, b.k_norm);
+}
+bool same(const CrossAttention& a, const CrossAttention& b) {
+  return same(a.attention, b.attention);
 }
 bool same(const SparseIndexer& a, const SparseIndexer& b) {
   return a.heads == b.heads && a.head_dim == b.head_dim && same(a.q, b.q) && same(a.k, b.k) &&
@@ -113,15 +132,25 @@ bool same(const MixtureOfExperts& a, const MixtureOfExperts& b) {
 
 }  // namespace
 
+namespace {
+double head_bytes(double elements, double bits, double block_elements, bool padded) {
+  if (!padded) return elements * bits / 8;
+  double blocks = elements / block_elements;
+  double whole = static_cast<double>(static_cast<std::int64_t>(blocks));
+  if (whole < blocks) whole += 1;
+  return whole * block_elements * bits / 8;
+}
+}  // namespace
+
 double CacheShare::bytes_per_token(double bits, double block_elements, bool padded) const {
-  auto head = [&](double elements) {
-    if (!padded) return elements * bits / 8;
-    double blocks = elements / block_elements;
-    double whole = static_cast<double>(static_cast<std::int64_t>(blocks));
-    if (whole < blocks) whole += 1;
-    return whole * block_elements * bits / 8;
-  };
-  return heads * (head(key_head) + head(value_head)) + side_bytes;
+  return heads * (head_bytes(key_head, bits, block_elements, padded) +
+                  head_bytes(value_head, bits, block_elements, padded)) +
+         side_bytes;
+}
+
+double CacheShare::source_bytes_per_token(double bits, double block_elements, bool padded) const {
+  return source_heads * (head_bytes(source_key_head, bits, block_elements, padded) +
+                         head_bytes(source_value_head, bits, block_elements, padded));
 }
 
 WeightShare share_of(const Linear& l, int t, const ShareRules& r) {
@@ -149,22 +178,8 @@ LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
     std::visit(
         Visitor{
             [&](const Norm& n) { s.dense += share_of(n); },
-            [&](const Attention& a) {
-              s.dense += share_of(a.q, t, r);
-              s.dense += key_value(a.k, a.kv_heads, t, r);
-              if (!a.keys_are_values) s.dense += key_value(a.v, a.kv_heads, t, r);
-              s.dense += share_of(a.o, t, r);
-              if (a.q_norm) s.dense += share_of(*a.q_norm);
-              if (a.k_norm) s.dense += share_of(*a.k_norm);
-              if (a.sinks) s.dense += vector_share(d(a.heads) / t, vector_bytes(a.q.format));
-              s.largest_matrix = std::max(s.largest_matrix, d(a.q.in) * d(a.q.out) / t);
-              if (r.adapters) {
-                double kv = d(up(a.kv_heads, t));
-                s.adapter_in_out += d(a.q.in) + d(a.q.out) / t + d(a.v.in) + kv * d(a.value_dim);
-                if (r.adapt_all)
-                  s.adapter_in_out += d(a.k.in) + kv * d(a.head_dim) + d(a.o.in) / t + d(a.o.out);
-              }
-            },
+            [&](const Attention& a) { add_attention(s, a, t, r); },
+            [&](const CrossAttention& c) { add_attention(s, c.attention, t, r); },
             [&](const LatentAttention& a) {
               if (a.q_down) s.dense += share_of(*a.q_down, t, r);
               if (a.q_norm) s.dense += share_of(*a.q_norm);
@@ -210,6 +225,11 @@ LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
 
 CacheShare cache_share(const Layer& l, const CacheRun& cache, int t, const ShareRules& r) {
   CacheShare c;
+  if (cache.source_heads > 0) {
+    c.source_heads = d(up(cache.source_heads, t));
+    c.source_key_head = d(cache.source_key_elements) / d(cache.source_heads);
+    c.source_value_head = d(cache.source_value_elements) / d(cache.source_heads);
+  }
   if (cache.kind == CacheKind::none) return c;
   if (cache.reach) c.reach = d(*cache.reach);
   if (cache.kind == CacheKind::latent) {

@@ -45,7 +45,10 @@ struct CacheShare {
   double heads = 0;                     // on the rank; 1 for latent caches
   double side_bytes = 0;                // indexer keys, whatever the format
   double reach = 0;                     // 0: everything is kept
+  // Cross-attention, kept for each token of the source.
+  double source_key_head = 0, source_value_head = 0, source_heads = 0;
   double bytes_per_token(double bits, double block_elements, bool padded) const;
+  double source_bytes_per_token(double bits, double block_elements, bool padded) const;
 };
 
 struct ShareRules {

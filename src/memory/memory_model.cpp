@@ -23,6 +23,8 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
   m.stack_ = language_stack(model);
   if (!m.stack_)
     return fail(ErrorCode::unsupported, message(MemoryMessage::no_language_stack, model.id));
+  m.stacks_ = stacks_in_order(model);
+  for (const Stack* s : m.stacks_) m.layers_ += s->layers();
   if (m.stack_->layers() <= 0)
     return fail(ErrorCode::malformed, message(MemoryMessage::no_layers, model.id));
   if (!(usable.value > 0) || !std::isfinite(usable.value))
@@ -52,26 +54,33 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
   }
   m.rules_ = {m.main_format_, m.tuning_, m.adapt_all_, m.engine_.mla_absorbed};
 
-  CacheLayout layout = cache_layout(*m.stack_);
   std::vector<std::uint16_t> kind_of_run;
-  for (std::size_t i = 0; i < m.stack_->runs.size(); ++i) {
-    const Layer& layer = m.stack_->runs[i].layer;
-    std::size_t k = 0;
-    while (k < m.kinds_.size() && !same_layer(*m.kinds_[k], layer)) ++k;
-    if (k == m.kinds_.size()) {
-      m.kinds_.push_back(&layer);
-      m.caches_.push_back(layout.runs[i]);
+  for (const Stack* stack : m.stacks_) {
+    CacheLayout layout = cache_layout(*stack);
+    for (std::size_t i = 0; i < stack->runs.size(); ++i) {
+      const LayerRun& run = stack->runs[i];
+      std::size_t k = 0;
+      while (k < m.kinds_.size() &&
+             !(m.kind_stacks_[k] == stack && same_layer(*m.kinds_[k], run.layer)))
+        ++k;
+      if (k == m.kinds_.size()) {
+        m.kinds_.push_back(&run.layer);
+        m.kind_stacks_.push_back(stack);
+        m.kind_shared_.push_back(run.shared ? 1 : 0);
+        m.caches_.push_back(layout.runs[i]);
+      }
+      kind_of_run.push_back(static_cast<std::uint16_t>(k));
     }
-    kind_of_run.push_back(static_cast<std::uint16_t>(k));
   }
   const std::size_t kinds = m.kinds_.size();
-  m.kind_counts_.resize(static_cast<std::size_t>(m.stack_->layers() + 1) * kinds);
-  std::size_t layer = 0;
-  for (std::size_t i = 0; i < m.stack_->runs.size(); ++i)
-    for (std::int64_t c = 0; c < m.stack_->runs[i].count; ++c, ++layer)
-      for (std::size_t k = 0; k < kinds; ++k)
-        m.kind_counts_[(layer + 1) * kinds + k] = static_cast<std::uint16_t>(
-            m.kind_counts_[layer * kinds + k] + (kind_of_run[i] == k ? 1 : 0));
+  m.kind_counts_.resize(static_cast<std::size_t>(m.layers_ + 1) * kinds);
+  std::size_t layer = 0, run = 0;
+  for (const Stack* stack : m.stacks_)
+    for (std::size_t i = 0; i < stack->runs.size(); ++i, ++run)
+      for (std::int64_t c = 0; c < stack->runs[i].count; ++c, ++layer)
+        for (std::size_t k = 0; k < kinds; ++k)
+          m.kind_counts_[(layer + 1) * kinds + k] = static_cast<std::uint16_t>(
+              m.kind_counts_[layer * kinds + k] + (kind_of_run[run] == k ? 1 : 0));
   for (int i = 0; i < kPreparedDegrees && (i == 0 || 1 << i <= m.most_ranks_); ++i) {
     for (std::size_t k = 0; k < kinds; ++k) m.shares_.push_back(m.kind_share(k, 1 << i));
     m.ends_.push_back(m.end_share(1 << i));
@@ -81,6 +90,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
 
 MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) const {
   const Layer& layer = *kinds_[kind];
+  const std::int64_t hidden = kind_stacks_[kind]->hidden;
   KindShare s;
   s.weights = share_of(layer, tensor, rules_);
   s.cache = cache_share(layer, caches_[kind], tensor, rules_);
@@ -96,11 +106,11 @@ MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) con
   for (int sp = 0; sp < 2; ++sp) {
     r.sequence_parallel = sp == 1;
     auto i = static_cast<std::size_t>(sp);
-    s.forward[i] = forward_peak(layer, stack_->hidden, r);
+    s.forward[i] = forward_peak(layer, hidden, r);
     if (serving_) continue;
-    s.saved[i][0] = saved_for_backward(layer, stack_->hidden, r);
-    s.saved[i][1] = saved_selective(layer, stack_->hidden, r);
-    s.saved[i][2] = saved_full_recompute(stack_->hidden, r);
+    s.saved[i][0] = saved_for_backward(layer, hidden, r);
+    s.saved[i][1] = saved_selective(layer, hidden, r);
+    s.saved[i][2] = saved_full_recompute(hidden, r);
   }
   return s;
 }
@@ -117,6 +127,27 @@ MemoryModel::EndShare MemoryModel::end_share(int tensor) const {
   if (s.embedding_norm) e.rest += share_of(*s.embedding_norm);
   if (s.positions) e.rest += embedding_share(*s.positions, 1, 1);
   for (const Linear& l : s.projections) e.rest += share_of(l, 1, rules_);
+  for (const Tail& t : s.tail) {
+    e.rest += share_of(t.linear, 1, rules_);
+    if (t.norm) e.rest += share_of(*t.norm);
+  }
+  if (s.tied_bias) e.rest += share_of(Norm{s.vocabulary, false, s.embedding->format});
+  for (const Stack* b : stacks_) {
+    for (const FrontEnd& f : b->front) {
+      e.before += share_of(f.linear, 1, rules_);
+      if (f.norm) e.before += share_of(*f.norm);
+    }
+    if (b->relative_positions) e.before += embedding_share(*b->relative_positions, 1, 1);
+    if (b->token_types) e.before += embedding_share(*b->token_types, 1, 1);
+    if (b->relative_norm) e.before += share_of(*b->relative_norm);
+    if (b == stack_) continue;
+    if (b->embedding)
+      e.before += embedding_share(*b->embedding, tensor, engine_.vocabulary_padding);
+    if (b->positions) e.before += embedding_share(*b->positions, 1, 1);
+    if (b->embedding_norm) e.before += share_of(*b->embedding_norm);
+    for (const Norm& n : b->final_norms) e.before += share_of(n);
+    for (const Linear& l : b->projections) e.before += share_of(l, 1, rules_);
+  }
   e.head_rows = vocabulary_rows(s.vocabulary, tensor, engine_.vocabulary_padding);
   return e;
 }
@@ -157,7 +188,13 @@ template RankMemory MemoryModel::evaluate(const Plan&, int, NoRecord&) const;
 template RankMemory MemoryModel::evaluate(const Plan&, int, Record&) const;
 
 MemoryModel::Load MemoryModel::asked(const Plan& plan) const {
-  return {static_cast<double>(plan.micro_batch), input_tokens_ + output_tokens_, input_tokens_};
+  Load l{static_cast<double>(plan.micro_batch), input_tokens_ + output_tokens_, input_tokens_, 0};
+  if (stacks_.size() > 1) {
+    // The decoder's own cache holds what it wrote; the input is the encoder's.
+    l.context = std::max(1.0, output_tokens_);
+    l.source = input_tokens_;
+  }
+  return l;
 }
 
 // Weights of a stage as they lie, undivided by ZeRO; experts apart.
@@ -172,7 +209,7 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
     double n = layers.count(k);
     if (n == 0) continue;
     const KindShare& s = kind_at(k, plan.tensor, scratch);
-    dense += s.weights.dense.times(n);
+    dense += s.weights.dense.times(layers.stored(k));
     if (s.weights.expert_count > 0) {
       // A rank holds whole experts, each divided by the ranks that share it.
       double local = std::ceil(s.weights.expert_count / std::max(plan.expert, 1));
@@ -198,6 +235,7 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
   const bool shared = stack_->tied && !stack_->head && first && !engine_.embedding_on_host;
   if (last && !shared) dense += ends(end.head);
   if (last) dense += end.rest;
+  if (first) dense += end.before;
   recorder.step([&] {
     return DerivationStep{&memory_formula::weights,
                           dense.bytes(bits) + experts->bytes(bits),

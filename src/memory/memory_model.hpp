@@ -71,10 +71,12 @@ class MemoryModel {
   // Outside the layers, on one rank of a tensor-parallel degree.
   struct EndShare {
     WeightShare embedding, head, rest;
+    WeightShare before;  // of the first stage beside the embedding: an encoder's ends, front ends
     double head_rows = 0;
   };
   struct Load {  // what is asked of serving
     double sequences = 1, context = 0, prompt = 0;
+    double source = 0;  // tokens that cross-attention reads
   };
   struct StageLayers;
 
@@ -102,6 +104,8 @@ class MemoryModel {
   Load asked(const Plan& plan) const;
 
   const Stack* stack_ = nullptr;
+  std::vector<const Stack*> stacks_;  // the encoder, where there is one, then `stack_`
+  std::int64_t layers_ = 0;           // of all stacks
   EnginePolicy engine_;
   Format main_format_ = Format::bf16;
   bool serving_ = true;
@@ -114,6 +118,8 @@ class MemoryModel {
   Range usable_;
   int most_ranks_ = 1;
   std::vector<const Layer*> kinds_;         // distinct layers
+  std::vector<const Stack*> kind_stacks_;   // the stack of each
+  std::vector<char> kind_shared_;           // whether all layers of a kind are one set of weights
   std::vector<CacheRun> caches_;            // of each kind
   std::vector<std::uint16_t> kind_counts_;  // [layer x kinds]: layers of a kind before it
   std::vector<KindShare> shares_;           // [degree index x kinds]

@@ -136,7 +136,9 @@ ActivationBytes saved_for_backward(const Layer& layer, std::int64_t hidden,
       total += attention_saved(h, c, 0, r, h);
       if (a->q_norm) total.per_token += norm_bytes(c.q, r);
       if (a->k_norm) total.per_token += norm_bytes(c.k, r);
-    } else if (auto l = std::get_if<LatentAttention>(&part))
+    } else if (auto c = std::get_if<CrossAttention>(&part))
+      total += attention_saved(h, core_of(c->attention, r), 0, r, h);
+    else if (auto l = std::get_if<LatentAttention>(&part))
       total += attention_saved(h, core_of(*l, r), latent_width(*l), r, h);
     else if (auto m = std::get_if<Mlp>(&part))
       total += mlp_saved(h, d(m->width), m->gated, r, h);
@@ -171,6 +173,10 @@ ActivationBytes forward_peak(const Layer& layer, std::int64_t hidden, const Acti
       if (r.autograd == Autograd::eager) raise({(2 * e + 2 * 4) * h, 0});
     } else if (auto a = std::get_if<Attention>(&part)) {
       Core c = core_of(*a, r);
+      double scores = r.flash_attention ? 0 : c.heads * (r.autograd == Autograd::eager ? 4 + e : e);
+      raise({around + e * (c.q + c.k + c.v + c.out), scores});
+    } else if (auto cross = std::get_if<CrossAttention>(&part)) {
+      Core c = core_of(cross->attention, r);
       double scores = r.flash_attention ? 0 : c.heads * (r.autograd == Autograd::eager ? 4 + e : e);
       raise({around + e * (c.q + c.k + c.v + c.out), scores});
     } else if (auto l = std::get_if<LatentAttention>(&part)) {

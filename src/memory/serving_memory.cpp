@@ -45,13 +45,16 @@ double MemoryModel::cache_of(const Plan& plan, int stage, const Load& load) cons
     const CacheShare& c = kind_at(k, plan.tensor, scratch).cache;
     total +=
         n * kept_tokens(c, load) * c.bytes_per_token(bits, d(format.block_elements), format.gguf);
+    if (c.source_heads > 0)
+      total += n * load.sequences * whole_blocks(load.source, d(engine_.block_tokens)) *
+               c.source_bytes_per_token(bits, d(format.block_elements), format.gguf);
   }
   return total;
 }
 
 double MemoryModel::cache_bytes(const Plan& plan, int stage, double sequences,
                                 double context) const {
-  return cache_of(plan, stage, {sequences, context, context});
+  return cache_of(plan, stage, {sequences, context, context, stacks_.size() > 1 ? context : 0});
 }
 
 template <class Recorder>
@@ -83,7 +86,7 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
   double tokens = load.sequences * load.prompt;
   if (engine_.max_batched_tokens > 0) {
     double budget = d(engine_.max_batched_tokens);
-    if (!engine_.chunked_prefill) budget = std::max(budget, load.context);
+    if (!engine_.chunked_prefill) budget = std::max({budget, load.context, load.source});
     tokens = pool ? budget : std::min(tokens, budget);
   }
   const double element = activation_element(plan), scale = element / 2;
@@ -93,7 +96,8 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
   if (engine_.compute_buffer) {
     ComputeBuffer buffer;
     buffer.micro_batch = d(engine_.micro_batch_tokens);
-    buffer.keys = whole_blocks(load.sequences * load.context, d(engine_.block_tokens));
+    buffer.keys =
+        whole_blocks(load.sequences * std::max(load.context, load.source), d(engine_.block_tokens));
     buffer.flash_attention = engine_.flash_attention;
     buffer.input_copies = plan.pipeline > 1 ? engine_.pipeline_input_copies : 1;
     buffer.latent_expanded = engine_.latent_expanded && engine_.mla_absorbed;
@@ -102,11 +106,14 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
     bool windowed = false, full = false;
     for (std::size_t k = 0; k < kinds_.size(); ++k)
       if (layers.count(k) > 0) {
-        largest = std::max(largest, compute_buffer_layer(*kinds_[k], stack_->hidden, buffer));
+        largest =
+            std::max(largest, compute_buffer_layer(*kinds_[k], kind_stacks_[k]->hidden, buffer));
         (caches_[k].reach && engine_.windows == WindowAllocator::capped ? windowed : full) = true;
       }
     buffer.masks = windowed && full ? 2 : 1;
-    const double head = last ? compute_buffer_head(stack_->hidden, stack_->vocabulary, buffer) : 0;
+    const double head = last && stack_->generates
+                            ? compute_buffer_head(stack_->hidden, stack_->vocabulary, buffer)
+                            : 0;
     const double whole = compute_buffer_bytes(largest, head, stack_->hidden, buffer);
     const double without_head = compute_buffer_bytes(largest, 0, stack_->hidden, buffer);
     m[MemoryTerm::activations] = without_head;
@@ -129,19 +136,23 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
     for (std::size_t k = 0; k < kinds_.size(); ++k)
       if (layers.count(k) > 0) {
         const KindShare& s = kind_at(k, plan.tensor, scratch);
-        double one = s.forward[plan.sequence_parallel ? 1 : 0].at(load.context) * scale;
-        peak = std::max(peak, tokens * one);
+        double one =
+            s.forward[plan.sequence_parallel ? 1 : 0].at(std::max(load.context, load.source)) *
+            scale;
+        // A decoder behind an encoder starts from one token a sequence.
+        const double fed = load.source > 0 && kind_stacks_[k] == stack_ ? load.sequences : tokens;
+        peak = std::max(peak, fed * one);
         // A cache that grows by copying holds one layer twice.
         if (engine_.concatenated_cache)
-          peak = std::max(peak, tokens * one + kept_tokens(s.cache, load) *
-                                                   s.cache.bytes_per_token(
-                                                       bits_per_element(plan.kv), 1, false));
+          peak = std::max(
+              peak, fed * one + kept_tokens(s.cache, load) *
+                                    s.cache.bytes_per_token(bits_per_element(plan.kv), 1, false));
       }
     peak += tokens * engine_.hidden_copies * h * element;
     double rows = 0;
-    if (last) {
+    if (last && stack_->generates) {
       if (engine_.logits == LogitsRows::all_tokens)
-        rows = load.sequences * load.prompt;
+        rows = load.sequences * (load.source > 0 ? 1 : load.prompt);
       else
         // A pool is sized by a run with as many sequences as the engine ever batches.
         rows = pool && engine_.max_sequences > 0 ? d(engine_.max_sequences) : load.sequences;

@@ -12,7 +12,7 @@ struct MemoryModel::StageLayers {
 
   double count(std::size_t kind) const {
     const std::size_t kinds = model->kinds_.size();
-    const std::int64_t layers = model->stack_->layers();
+    const std::int64_t layers = model->layers_;
     int n = 0;
     for (int c = 0; c < virtual_stages; ++c) {
       LayerRange r = layers_of(layers, pipeline, virtual_stages, stage, c);
@@ -20,6 +20,11 @@ struct MemoryModel::StageLayers {
            model->kind_counts_[static_cast<std::size_t>(r.begin) * kinds + kind];
     }
     return n;
+  }
+  // Sets of weights of the kind: one where its layers share them.
+  double stored(std::size_t kind) const {
+    double n = count(kind);
+    return n > 1 && model->kind_shared_[kind] ? 1 : n;
   }
   double total() const {
     double n = 0;

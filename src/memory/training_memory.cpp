@@ -92,12 +92,16 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     unit = std::max(unit, weights);
     unit_parameters = std::max(unit_parameters, parameters);
     largest_matrix = std::max(largest_matrix, s.weights.largest_matrix);
-    adapter_in_out += n * s.weights.adapter_in_out;
-    saved_layers += n * s.saved[sp][how].at(sequence_) * scale;
-    forward = std::max(forward, s.forward[sp].at(sequence_) * scale);
+    adapter_in_out += layers.stored(k) * s.weights.adapter_in_out;
+    // Inputs of a fixed length may be longer than what is learnt from them: all is stated for a
+    // token of `sequence_`.
+    const double keys = d(positions_of(*kind_stacks_[k], static_cast<std::int64_t>(sequence_)));
+    const double share = scale * keys / sequence_;
+    saved_layers += n * s.saved[sp][how].at(keys) * share;
+    forward = std::max(forward, s.forward[sp].at(keys) * share);
     // A recomputed layer is rebuilt whole before its backward.
     if (plan.recompute == Recompute::full)
-      working = std::max(working, s.saved[sp][0].at(sequence_) * scale);
+      working = std::max(working, s.saved[sp][0].at(keys) * share);
   }
 
   // Gradients and optimizer of what trains.
@@ -176,10 +180,10 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   if (first) activations += flight * tokens * h / shard * element;
   if (last) activations += 2 * tokens * h / shard * element;
   const double transient = tokens * std::max(forward, working);
-  const double head_tokens =
-      tokens / static_cast<double>(std::max<std::int64_t>(engine_.loss_chunks, 1));
+  const double head_tokens = tokens * stack_->label_share /
+                             static_cast<double>(std::max<std::int64_t>(engine_.loss_chunks, 1));
   double loss = 0, loss_rows = 0;
-  if (last) {
+  if (last && has_vocabulary_head(*stack_)) {
     const int i = degree_index(plan.tensor);
     const double rows = i >= 0 ? ends_[static_cast<std::size_t>(i)].head_rows
                                : end_share(std::max(plan.tensor, 1)).head_rows;

@@ -84,6 +84,11 @@ class LayerBuilder {
         layer.parts.emplace_back(grouped());
       if (l_.norm_after_attention) layer.parts.emplace_back(norm(spec_.hidden));
     }
+    if (l_.cross && !spec_.encoder.empty()) {
+      if (l_.norm_before_attention) layer.parts.emplace_back(norm(spec_.hidden));
+      layer.parts.emplace_back(cross());
+      if (l_.norm_after_attention) layer.parts.emplace_back(norm(spec_.hidden));
+    }
     if (l_.mlp != MlpKind::none) {
       if (l_.norm_before_mlp) layer.parts.emplace_back(norm(spec_.hidden));
       if (l_.mlp == MlpKind::dense)
@@ -135,7 +140,22 @@ class LayerBuilder {
     a.keys_are_values = l_.keys_are_values;
     a.values_cached_apart = l_.values_cached_apart;
     a.shares_cache_of = l_.shares_cache_of;
+    a.causal = l_.causal;
+    a.score_bias = l_.score_bias;
+    a.position_terms = l_.position_terms;
     return a;
+  }
+
+  CrossAttention cross() const {
+    CrossAttention c{grouped()};
+    Attention& a = c.attention;
+    const std::int64_t source = spec_.encoder.front().hidden;
+    a.k.in = a.v.in = source;
+    a.window.reset();
+    a.chunk.reset();
+    a.causal = a.score_bias = false;
+    a.position_terms = 0;
+    return c;
   }
 
   LatentAttention latent() const {
@@ -208,16 +228,17 @@ class LayerBuilder {
   const LayerFormats& f_;
 };
 
-}  // namespace
-
-Result<Model> build_decoder(const DecoderSpec& spec, const std::string& where) {
+Result<Stack> build_stack(const DecoderSpec& spec, const std::string& where) {
   const auto layers = static_cast<std::int64_t>(spec.layers.size());
   for (const Range& r :
        std::initializer_list<Range>{{"hidden", spec.hidden, 1, kMaxWidth},
-                                    {"vocabulary", spec.vocabulary, 1, kMaxRows},
+                                    {"vocabulary", spec.vocabulary, spec.embeds ? 1 : 0, kMaxRows},
                                     {"layers", layers, 1, kMaxLayers},
                                     {"positions", spec.positions, 0, kMaxRows},
                                     {"embedding_width", spec.embedding_width, 0, kMaxWidth},
+                                    {"relative_positions", spec.relative_positions, 0, kMaxRows},
+                                    {"relative_width", spec.relative_width, 0, kMaxWidth},
+                                    {"token_types", spec.token_types, 0, kMaxRows},
                                     {"max_context", spec.max_context.value_or(1), 1, kMaxTokens}})
     if (auto e = out_of_range(r, where)) return tl::unexpected(std::move(*e));
   double total = 2.0 * static_cast<double>(spec.vocabulary + spec.positions) *
@@ -234,39 +255,74 @@ Result<Model> build_decoder(const DecoderSpec& spec, const std::string& where) {
   s.hidden = spec.hidden;
   s.vocabulary = spec.vocabulary;
   s.max_context = spec.max_context;
-  s.tied = spec.tied;
+  s.tied = spec.embeds && spec.has_head && spec.tied;
+  s.tied_bias = s.tied && spec.tied_bias;
+  s.generates = spec.generates;
+  s.front = spec.front;
+  s.tail = spec.tail;
+  s.label_share = spec.label_share;
+  s.fixed_length = spec.fixed_length;
+  s.seconds_of_input = spec.seconds_of_input;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (i > 0 && spec.layers[i] == spec.layers[i - 1]) {
       ++s.runs.back().count;
       continue;
     }
-    s.runs.push_back({LayerBuilder(spec, spec.layers[i]).build(), 1});
+    s.runs.push_back({LayerBuilder(spec, spec.layers[i]).build(), 1, spec.shared_layers});
   }
   const std::int64_t width = spec.embedding_width > 0 ? spec.embedding_width : spec.hidden;
-  s.embedding = Linear{spec.vocabulary, width, 1, spec.embedding_format, Split::vocabulary, false};
-  if (!spec.tied)
+  if (spec.embeds)
+    s.embedding =
+        Linear{spec.vocabulary, width, 1, spec.embedding_format, Split::vocabulary, false};
+  if (spec.has_head && !spec.tied)
     s.head = Linear{width, spec.vocabulary, 1, spec.head_format, Split::vocabulary, spec.head_bias};
   if (width != spec.hidden) {
-    s.projections.push_back(
-        Linear{width, spec.hidden, 1, spec.embedding_format, Split::replicated, false});
-    s.projections.push_back(
-        Linear{spec.hidden, width, 1, spec.embedding_format, Split::replicated, false});
+    s.projections.push_back(Linear{width, spec.hidden, 1, spec.embedding_format, Split::replicated,
+                                   spec.projection_bias});
+    if (spec.projects_out)
+      s.projections.push_back(
+          Linear{spec.hidden, width, 1, spec.embedding_format, Split::replicated, false});
   }
   if (spec.positions > 0)
     s.positions =
         Linear{spec.positions, spec.hidden, 1, spec.embedding_format, Split::replicated, false};
+  if (spec.relative_positions > 0)
+    s.relative_positions = Linear{spec.relative_positions, spec.relative_width, 1,
+                                  spec.embedding_format,   Split::replicated,   false};
+  if (spec.token_types > 0)
+    s.token_types =
+        Linear{spec.token_types, width, 1, spec.embedding_format, Split::replicated, false};
   const bool norm_bias = spec.norm == NormKind::layer_norm;
   const std::int64_t norm_width = spec.norm == NormKind::no_parameters ? 0 : spec.hidden;
-  if (spec.embedding_norm) s.embedding_norm = Norm{norm_width, norm_bias, spec.norm_format};
+  // Encoders with a narrow embedding normalise it before they project it (ELECTRA, ALBERT).
+  if (spec.embedding_norm)
+    s.embedding_norm = Norm{spec.generates ? norm_width : width, norm_bias, spec.norm_format};
+  if (spec.relative_norm) s.relative_norm = Norm{norm_width, norm_bias, spec.norm_format};
   if (spec.final_norm) s.final_norms.push_back(Norm{norm_width, norm_bias, spec.norm_format});
 
+  return s;
+}
+
+}  // namespace
+
+Result<Model> build_decoder(const DecoderSpec& spec, const std::string& where) {
   Model m;
   m.id = spec.id;
   m.architecture = spec.architecture;
   m.weight_format = spec.weight_format;
   m.kv_format = spec.kv_format;
   m.notes = spec.notes;
-  m.components.push_back({"language_model", ComponentRole::language_model, std::move(s)});
+  for (const DecoderSpec& encoder : spec.encoder) {
+    auto s = build_stack(encoder, where);
+    if (!s) return tl::unexpected(s.error());
+    m.components.push_back({"encoder", ComponentRole::encoder, std::move(*s)});
+  }
+  auto s = build_stack(spec, where);
+  if (!s) return tl::unexpected(s.error());
+  if (spec.generates)
+    m.components.push_back({"language_model", ComponentRole::language_model, std::move(*s)});
+  else
+    m.components.push_back({"encoder", ComponentRole::encoder, std::move(*s)});
   return m;
 }
 

@@ -29,14 +29,23 @@ std::int64_t parameters(const Mlp& m) {
   return m.up.parameters() + m.down.parameters() + parameters(m.gate);
 }
 
+std::int64_t parameters(const Attention& a) {
+  return a.q.parameters() + a.k.parameters() + a.v.parameters() + a.o.parameters() +
+         parameters(a.q_norm) + parameters(a.k_norm) + (a.sinks ? a.heads : 0);
+}
+
+ByteCount bytes_of_attention(const Attention& a) {
+  return weight_bytes(a.q) + weight_bytes(a.k) + weight_bytes(a.v) + weight_bytes(a.o) +
+         bytes(a.q_norm) + bytes(a.k_norm) +
+         ByteCount(a.sinks ? a.heads * vector_element_bytes(a.q.format) : 0);
+}
+
 std::int64_t parameters(const SubLayer& part, bool active_only) {
   return std::visit(
       Visitor{
           [](const Norm& n) { return parameters(n); },
-          [](const Attention& a) {
-            return a.q.parameters() + a.k.parameters() + a.v.parameters() + a.o.parameters() +
-                   parameters(a.q_norm) + parameters(a.k_norm) + (a.sinks ? a.heads : 0);
-          },
+          [](const Attention& a) { return parameters(a); },
+          [](const CrossAttention& c) { return parameters(c.attention); },
           [](const LatentAttention& a) {
             return parameters(a.q_down) + parameters(a.q_norm) + a.q_up.parameters() +
                    a.kv_down.parameters() + a.kv_up.parameters() + a.o.parameters() +
@@ -64,11 +73,8 @@ ByteCount bytes_of_part(const SubLayer& part) {
   return std::visit(
       Visitor{
           [](const Norm& n) { return weight_bytes(n); },
-          [](const Attention& a) {
-            return weight_bytes(a.q) + weight_bytes(a.k) + weight_bytes(a.v) + weight_bytes(a.o) +
-                   bytes(a.q_norm) + bytes(a.k_norm) +
-                   ByteCount(a.sinks ? a.heads * vector_element_bytes(a.q.format) : 0);
-          },
+          [](const Attention& a) { return bytes_of_attention(a); },
+          [](const CrossAttention& c) { return bytes_of_attention(c.attention); },
           [](const LatentAttention& a) {
             return bytes(a.q_down) + bytes(a.q_norm) + weight_bytes(a.q_up) +
                    weight_bytes(a.kv_down) + weight_bytes(a.kv_up) + weight_bytes(a.o) +
@@ -91,10 +97,21 @@ ByteCount bytes_of_part(const SubLayer& part) {
 
 std::int64_t outside_layers(const Stack& s) {
   std::int64_t n = parameters(s.embedding) + parameters(s.positions) + parameters(s.head) +
-                   parameters(s.embedding_norm);
+                   parameters(s.embedding_norm) + parameters(s.relative_norm) +
+                   parameters(s.token_types) + parameters(s.relative_positions) +
+                   (s.tied_bias ? s.vocabulary : 0);
+  for (const FrontEnd& f : s.front) n += f.linear.parameters() + parameters(f.norm);
+  for (const Tail& t : s.tail) n += t.linear.parameters() + parameters(t.norm);
   for (const Norm& norm : s.final_norms) n += parameters(norm);
   for (const Linear& l : s.projections) n += l.parameters();
   return n;
+}
+
+void add_attention(std::vector<NamedLinear>& out, const Attention& a, bool cross) {
+  out.push_back({cross ? "cross.q" : "q", &a.q});
+  out.push_back({cross ? "cross.k" : "k", &a.k});
+  if (!a.keys_are_values) out.push_back({cross ? "cross.v" : "v", &a.v});
+  out.push_back({cross ? "cross.o" : "o", &a.o});
 }
 
 void add_mlp(std::vector<NamedLinear>& out, const Mlp& m, bool shared) {
@@ -122,8 +139,8 @@ ParameterCount count_parameters(const Stack& s) {
   c.total = c.active = outside_layers(s);
   c.embedding = parameters(s.embedding);
   for (const LayerRun& r : s.runs) {
-    c.total += r.count * count_parameters(r.layer);
-    c.active += r.count * active_parameters(r.layer);
+    c.total += r.stored() * count_parameters(r.layer);
+    c.active += r.stored() * active_parameters(r.layer);
   }
   return c;
 }
@@ -149,12 +166,8 @@ std::vector<NamedLinear> linears_of(const Layer& l) {
   for (const SubLayer& part : l.parts)
     std::visit(Visitor{
                    [](const Norm&) {},
-                   [&](const Attention& a) {
-                     out.push_back({"q", &a.q});
-                     out.push_back({"k", &a.k});
-                     if (!a.keys_are_values) out.push_back({"v", &a.v});
-                     out.push_back({"o", &a.o});
-                   },
+                   [&](const Attention& a) { add_attention(out, a, false); },
+                   [&](const CrossAttention& c) { add_attention(out, c.attention, true); },
                    [&](const LatentAttention& a) {
                      if (a.q_down) out.push_back({"q_down", &*a.q_down});
                      out.push_back({"q_up", &a.q_up});
@@ -206,20 +219,45 @@ ByteCount weight_bytes(const Layer& l) {
 }
 
 ByteCount weight_bytes(const Stack& s) {
-  ByteCount total = bytes(s.head) + bytes(s.embedding_norm);
+  ByteCount total = bytes(s.head) + bytes(s.embedding_norm) + bytes(s.relative_norm);
+  if (s.token_types) total += embedding_bytes(*s.token_types);
+  if (s.relative_positions) total += embedding_bytes(*s.relative_positions);
+  for (const FrontEnd& f : s.front) total += weight_bytes(f.linear) + bytes(f.norm);
+  for (const Tail& t : s.tail) total += weight_bytes(t.linear) + bytes(t.norm);
+  if (s.tied_bias && s.embedding)
+    total += ByteCount(s.vocabulary * vector_element_bytes(s.embedding->format));
   if (s.embedding) total += embedding_bytes(*s.embedding);
   if (s.positions) total += embedding_bytes(*s.positions);
   for (const Norm& n : s.final_norms) total += weight_bytes(n);
   for (const Linear& l : s.projections) total += weight_bytes(l);
-  for (const LayerRun& r : s.runs) total += weight_bytes(r.layer) * r.count;
+  for (const LayerRun& r : s.runs) total += weight_bytes(r.layer) * r.stored();
   return total;
 }
 
-const Stack* language_stack(const Model& m) {
+namespace {
+const Stack* first_stack(const Model& m, ComponentRole role) {
   for (const Component& c : m.components)
-    if (c.role == ComponentRole::language_model)
+    if (c.role == role)
       if (auto s = std::get_if<Stack>(&c.body)) return s;
   return nullptr;
+}
+}  // namespace
+
+const Stack* language_stack(const Model& m) {
+  const Stack* s = first_stack(m, ComponentRole::language_model);
+  return s ? s : first_stack(m, ComponentRole::encoder);
+}
+
+const Stack* source_stack(const Model& m) {
+  return first_stack(m, ComponentRole::language_model) ? first_stack(m, ComponentRole::encoder)
+                                                       : nullptr;
+}
+
+std::vector<const Stack*> stacks_in_order(const Model& m) {
+  std::vector<const Stack*> out;
+  if (const Stack* s = source_stack(m)) out.push_back(s);
+  if (const Stack* s = language_stack(m)) out.push_back(s);
+  return out;
 }
 
 bool has_experts(const Stack& s) {

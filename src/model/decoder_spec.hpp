@@ -1,6 +1,7 @@
 #pragma once
-// The plain description of a decoder-only language model that every reader fills and from which
-// `build_decoder` makes the stack: one entry for each layer, so that nothing is left to a pattern.
+// The plain description of a language model that every reader fills and from which `build_decoder`
+// makes the stacks: one entry for each layer, so that nothing is left to a pattern. An encoder is
+// described the same way, alone or as the source of a decoder.
 
 #include <cstdint>
 #include <optional>
@@ -47,6 +48,10 @@ struct LayerSpec {
   bool sinks = false;
   bool keys_are_values = false, values_cached_apart = false;
   std::optional<std::int64_t> shares_cache_of;
+  bool causal = true;
+  bool cross = false;  // attends to the encoder after itself, with heads and formats of its own
+  bool score_bias = false;
+  std::int64_t position_terms = 0;
   // Latent attention; head_dim is nope_dim + rope_dim there.
   std::int64_t q_lora_rank = 0, kv_lora_rank = 0, nope_dim = 0, rope_dim = 0;  // q rank 0: none
   std::int64_t index_heads = 0, index_head_dim = 0, index_top_k = 0;           // sparse selection
@@ -73,6 +78,8 @@ struct DecoderSpec {
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;  // rows as stored, padding included
   std::vector<LayerSpec> layers;
+  bool generates = true;       // false: an encoder
+  bool shared_layers = false;  // equal layers are one set of weights
   NormKind norm = NormKind::rms;
   bool tied = false;
   bool head_bias = false;
@@ -80,6 +87,20 @@ struct DecoderSpec {
   bool embedding_norm = false;
   std::int64_t positions = 0;        // rows of a learned position embedding
   std::int64_t embedding_width = 0;  // where it differs from hidden (OPT-350M); 0: hidden
+  std::int64_t relative_positions = 0, relative_width = 0;  // rows and their width
+  bool relative_norm = false;
+  std::int64_t token_types = 0;
+  bool embeds = true;        // false: no token embedding of its own
+  bool has_head = true;      // false: the answer is hidden states
+  bool tied_bias = false;    // a tied head with a bias
+  bool projects_out = true;  // back to embedding_width before the head
+  bool projection_bias = false;
+  std::vector<FrontEnd> front;
+  std::vector<Tail> tail;
+  double label_share = 1;
+  std::optional<std::int64_t> fixed_length;
+  double seconds_of_input = 0;
+  std::vector<DecoderSpec> encoder;  // at most one, read by the cross-attention
   std::optional<std::int64_t> max_context;
   Format embedding_format = Format::bf16, head_format = Format::bf16, norm_format = Format::bf16;
   Format weight_format = Format::bf16;  // of most weights

@@ -46,6 +46,8 @@ void describe_parts(const Layer& layer, LayerRunDescription& d) {
       join("latent attention");
       d.heads = d.kv_heads = l->heads;
       d.head_dim = l->nope_dim + l->rope_dim;
+    } else if (std::holds_alternative<CrossAttention>(part)) {
+      join("cross-attention");
     } else if (auto m = std::get_if<Mlp>(&part)) {
       join("mlp");
       d.ffn = m->width;
@@ -62,6 +64,7 @@ LayerRunDescription describe_run(const LayerRun& r, std::int64_t first) {
   LayerRunDescription d;
   d.first = first;
   d.count = r.count;
+  d.stored = r.stored();
   describe_parts(r.layer, d);
   d.parameters = count_parameters(r.layer);
   d.bytes = weight_bytes(r.layer);
@@ -91,14 +94,29 @@ std::vector<WeightDescription> describe_outside(const Stack& s) {
     out.push_back(describe_weight("embedding", *s.embedding, embedding_bytes(*s.embedding)));
   if (s.positions)
     out.push_back(describe_weight("positions", *s.positions, embedding_bytes(*s.positions)));
+  if (s.relative_positions)
+    out.push_back(describe_weight("relative_positions", *s.relative_positions,
+                                  embedding_bytes(*s.relative_positions)));
+  if (s.token_types)
+    out.push_back(describe_weight("token_types", *s.token_types, embedding_bytes(*s.token_types)));
+  for (const FrontEnd& f : s.front)
+    out.push_back(describe_weight("front", f.linear, weight_bytes(f.linear)));
   for (const Linear& l : s.projections)
     out.push_back(describe_weight("projection", l, weight_bytes(l)));
+  for (const Tail& t : s.tail)
+    out.push_back(describe_weight(t.name, t.linear, weight_bytes(t.linear)));
   auto norm = [&](const char* role, const Norm& n) {
     out.push_back({role, n.width, n.bias ? 2 : 1, 1, name_of(n.format), n.width * (n.bias ? 2 : 1),
                    weight_bytes(n)});
   };
+  if (s.tied_bias && s.embedding) norm("head_bias", Norm{s.vocabulary, false, s.embedding->format});
   if (s.embedding_norm) norm("embedding_norm", *s.embedding_norm);
+  if (s.relative_norm) norm("relative_norm", *s.relative_norm);
+  for (const FrontEnd& f : s.front)
+    if (f.norm) norm("front_norm", *f.norm);
   for (const Norm& n : s.final_norms) norm("final_norm", n);
+  for (const Tail& t : s.tail)
+    if (t.norm) norm("tail_norm", *t.norm);
   if (s.head) out.push_back(describe_weight("head", *s.head, weight_bytes(*s.head)));
   return out;
 }
@@ -115,6 +133,7 @@ ComponentDescription describe_stack(const Component& c, const Stack& s, Format k
   d.bytes = weight_bytes(s);
   d.outside = describe_outside(s);
   d.kv_bytes_per_token = kv_bytes_per_token(s, kv);
+  d.source_kv_bytes_per_token = source_kv_bytes_per_token(s, kv);
   const CacheLayout layout = cache_layout(s);
   d.windows = layout.windows;
   Sums sums;
@@ -125,7 +144,7 @@ ComponentDescription describe_stack(const Component& c, const Stack& s, Format k
     r.cache = layout.runs[i];
     first += s.runs[i].count;
     for (const WeightDescription& w : r.weights)
-      sums.add(w.format, r.count, r.count * w.parameters, w.bytes * r.count);
+      sums.add(w.format, r.stored, r.stored * w.parameters, w.bytes * r.stored);
     d.runs.push_back(std::move(r));
   }
   d.formats = sums.sorted();
@@ -173,8 +192,13 @@ std::vector<ExpectedTensor> tensors_of(const Stack& s) {
   if (s.positions) outside("positions", *s.positions, embedding_bytes(*s.positions));
   for (const Linear& l : s.projections) outside("projection", l, weight_bytes(l));
   std::int64_t layer = 0;
+  if (s.relative_positions)
+    outside("relative_positions", *s.relative_positions, embedding_bytes(*s.relative_positions));
+  if (s.token_types) outside("token_types", *s.token_types, embedding_bytes(*s.token_types));
+  for (const FrontEnd& f : s.front) outside("front", f.linear, weight_bytes(f.linear));
+  for (const Tail& t : s.tail) outside("tail", t.linear, weight_bytes(t.linear));
   for (const LayerRun& r : s.runs)
-    for (std::int64_t i = 0; i < r.count; ++i, ++layer) {
+    for (std::int64_t i = 0; i < r.stored(); ++i, ++layer) {
       std::int64_t parameters = count_parameters(r.layer), bytes = weight_bytes(r.layer).value();
       for (const NamedLinear& l : linears_of(r.layer)) {
         ByteCount own = weight_bytes(*l.linear);

@@ -21,6 +21,7 @@ struct WeightDescription {
 
 struct LayerRunDescription {
   std::int64_t first = 0, count = 0;  // layer numbers from 0
+  std::int64_t stored = 0;            // sets of weights of them: 1 where layers share theirs
   std::string kind;                   // "attention+mlp", "latent+experts" ...
   CacheRun cache;
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, experts = 0, active = 0;
@@ -47,6 +48,7 @@ struct ComponentDescription {
   std::vector<WeightDescription> outside;  // embedding, head, positions, norms
   std::vector<FormatShare> formats;        // of the weights as described, most bytes first
   double kv_bytes_per_token = 0;           // in the asked format, no window full
+  double source_kv_bytes_per_token = 0;    // of cross-attention, for a token of the encoder
   bool windows = false;
 };
 

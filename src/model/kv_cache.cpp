@@ -5,9 +5,10 @@
 namespace trigon {
 namespace {
 
-CacheRun run_of(const LayerRun& r) {
+CacheRun run_of(const LayerRun& r, bool generates) {
   CacheRun c;
   c.layers = r.count;
+  if (!generates) return c;
   for (const SubLayer& part : r.layer.parts) {
     if (auto a = std::get_if<Attention>(&part)) {
       if (a->shares_cache_of) continue;
@@ -22,6 +23,10 @@ CacheRun run_of(const LayerRun& r) {
       c.kind = CacheKind::latent;
       c.key_elements = l->kv_lora_rank + l->rope_dim;
       if (l->indexer) c.index_elements = l->indexer->head_dim;
+    } else if (auto x = std::get_if<CrossAttention>(&part)) {
+      c.source_heads = x->attention.kv_heads;
+      c.source_key_elements = x->attention.kv_heads * x->attention.head_dim;
+      c.source_value_elements = x->attention.kv_heads * x->attention.value_dim;
     }
   }
   return c;
@@ -35,17 +40,19 @@ double index_bytes(const CacheRun& c) {
 }
 
 // Heads are stored one after another, each in whole blocks.
-double bytes_per_token_layer(const CacheRun& c, Format f) {
+double padded_bytes(std::int64_t elements, std::int64_t kv_heads, Format f) {
   const FormatInfo& i = info(f);
-  auto padded = [&](std::int64_t elements) {
-    std::int64_t heads = c.kv_heads > 0 ? c.kv_heads : 1;
-    std::int64_t one = elements / heads;
-    if (!i.gguf || one % i.block_elements == 0)
-      return static_cast<double>(elements) * bits_per_element(f) / 8;
-    std::int64_t blocks = one / i.block_elements + 1;
-    return static_cast<double>(heads * blocks * i.block_bytes);
-  };
-  return padded(c.key_elements) + padded(c.value_elements) + index_bytes(c);
+  std::int64_t heads = kv_heads > 0 ? kv_heads : 1;
+  std::int64_t one = elements / heads;
+  if (!i.gguf || one % i.block_elements == 0)
+    return static_cast<double>(elements) * bits_per_element(f) / 8;
+  std::int64_t blocks = one / i.block_elements + 1;
+  return static_cast<double>(heads * blocks * i.block_bytes);
+}
+
+double bytes_per_token_layer(const CacheRun& c, Format f) {
+  return padded_bytes(c.key_elements, c.kv_heads, f) +
+         padded_bytes(c.value_elements, c.kv_heads, f) + index_bytes(c);
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ std::int64_t CacheRun::elements_on_rank(std::int64_t tensor_parallel) const {
 CacheLayout cache_layout(const Stack& s) {
   CacheLayout layout;
   for (const LayerRun& r : s.runs) {
-    layout.runs.push_back(run_of(r));
+    layout.runs.push_back(run_of(r, s.generates));
     layout.windows = layout.windows || layout.runs.back().reach.has_value();
   }
   return layout;
@@ -69,6 +76,15 @@ double kv_bytes_per_token(const Stack& s, Format f) {
   double total = 0;
   for (const CacheRun& c : cache_layout(s).runs)
     total += static_cast<double>(c.layers) * bytes_per_token_layer(c, f);
+  return total;
+}
+
+double source_kv_bytes_per_token(const Stack& s, Format f) {
+  double total = 0;
+  for (const CacheRun& c : cache_layout(s).runs)
+    total +=
+        static_cast<double>(c.layers) * (padded_bytes(c.source_key_elements, c.source_heads, f) +
+                                         padded_bytes(c.source_value_elements, c.source_heads, f));
   return total;
 }
 

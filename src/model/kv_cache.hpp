@@ -26,6 +26,8 @@ struct CacheRun {
   std::int64_t index_elements = 0;    // FP8 side cache of a sparse indexer, whole on every rank
   std::int64_t kv_heads = 0;          // heads the elements divide by; 0: cannot be divided
   std::optional<std::int64_t> reach;  // window or chunk in tokens
+  // Cross-attention: elements of a token of the source, over its own heads.
+  std::int64_t source_key_elements = 0, source_value_elements = 0, source_heads = 0;
   std::int64_t elements() const { return key_elements + value_elements; }
   // Tokens kept of a sequence of `tokens`.
   std::int64_t kept(std::int64_t tokens) const {
@@ -43,6 +45,8 @@ struct CacheLayout {
 
 CacheLayout cache_layout(const Stack& s);
 
+// Bytes that cross-attention keeps for each token of the source.
+double source_kv_bytes_per_token(const Stack& s, Format f);
 // Bytes one more token costs while no window is full, over all layers and heads. Elements of one
 // head are rounded up to whole blocks of a block format.
 double kv_bytes_per_token(const Stack& s, Format f);

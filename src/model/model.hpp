@@ -52,6 +52,14 @@ struct Attention {
   bool values_cached_apart = false;    // ... but they are normalised apart, so both are cached
   std::optional<std::int64_t> shares_cache_of;  // layer whose KV it reuses
   bool causal = true;
+  bool score_bias = false;          // scores get a learned bias by distance (T5)
+  std::int64_t position_terms = 0;  // further products of scores with positions (DeBERTa: 2)
+};
+
+// Attention of a decoder to the output of its encoder. Keys and values are projected from it once
+// for each sequence and kept as long as the sequence is decoded.
+struct CrossAttention {
+  Attention attention;
 };
 
 // Chooses the `top_k` tokens each query attends to (DeepSeek sparse attention); its keys of
@@ -91,7 +99,8 @@ struct MixtureOfExperts {
   std::optional<Linear> shared_gate;  // scales the shared expert (Qwen2-MoE)
 };
 
-using SubLayer = std::variant<Norm, Attention, LatentAttention, Mlp, MixtureOfExperts>;
+using SubLayer =
+    std::variant<Norm, Attention, LatentAttention, Mlp, MixtureOfExperts, CrossAttention>;
 
 struct Layer {
   std::vector<SubLayer> parts;     // in order of execution
@@ -102,19 +111,54 @@ struct Layer {
 struct LayerRun {
   Layer layer;
   std::int64_t count = 0;
+  bool shared = false;  // one set of weights does the work of all `count` layers (ALBERT)
+  std::int64_t stored() const { return shared && count > 1 ? 1 : count; }
+};
+
+// A convolution over a signal or the projection of its patches, before the first layer:
+// in = kernel x channels (of one group), out = channels. It runs `rows` times for each position
+// of the stack.
+struct FrontEnd {
+  Linear linear;
+  double rows = 1;
+  std::optional<Norm> norm;
+};
+
+// A projection between the last layer and the head. `pooled`: of one position of a sequence
+// (pooler, classifier), else of every position that has a label (the transform of a masked-LM
+// head).
+struct Tail {
+  std::string name;
+  Linear linear;
+  std::optional<Norm> norm;
+  bool pooled = false;
 };
 
 struct Stack {
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;  // rows of the embedding as stored
   std::vector<LayerRun> runs;
-  std::optional<Linear> embedding;     // in = vocabulary, out = hidden
-  std::optional<Linear> positions;     // learned position embedding, in = positions
+  std::optional<Linear> embedding;  // in = vocabulary, out = hidden
+  std::optional<Linear> positions;  // learned position embedding, in = positions
+  // Learned by distance: in = buckets, out = heads (biases of T5) or hidden (DeBERTa).
+  std::optional<Linear> relative_positions;
+  std::optional<Norm> relative_norm;
+  std::optional<Linear> token_types;   // in = types (BERT's segments)
+  std::vector<FrontEnd> front;         // in order of execution
   std::optional<Norm> embedding_norm;  // BLOOM normalises the embedding
   std::vector<Linear> projections;     // between an embedding width and `hidden` (OPT-350M)
   std::vector<Norm> final_norms;
   std::optional<Linear> head;  // absent when tied or missing
   bool tied = false;           // the head reuses the embedding
+  bool tied_bias = false;      // ... and adds a bias of its own
+  std::vector<Tail> tail;      // in order of execution, after the final norms
+  // False: one pass over a whole sequence is the answer (encoders). Nothing is cached or decoded,
+  // and the head is only for training.
+  bool generates = true;
+  // Every input is padded to so many positions (Whisper: 30 s are 1500).
+  std::optional<std::int64_t> fixed_length;
+  double seconds_of_input = 0;  // of sound in `fixed_length` positions; 0: not sound
+  double label_share = 1;       // positions whose logits training needs: 0.15 of a masked LM
   std::optional<std::int64_t> max_context;
   std::int64_t layers() const {
     std::int64_t n = 0;
@@ -181,7 +225,7 @@ struct Model {
   std::vector<Message> notes;             // what the reader left out or assumed
 };
 
-// Counts over all components, or the language model's.
+// Counts over all components that are stacks.
 struct ParameterCount {
   std::int64_t total = 0;
   std::int64_t active = 0;     // as published: experts a token is not routed to are left out
@@ -206,7 +250,19 @@ ByteCount weight_bytes(const Norm& n);
 ByteCount embedding_bytes(const Linear& l);
 // Whether any layer routes tokens to experts.
 bool has_experts(const Stack& s);
-// The first component that is a stack and a language model.
+// The stack whose output is the answer: the first language model, else the first encoder.
 const Stack* language_stack(const Model& m);
+// The encoder that feeds the cross-attention of `language_stack`; null when there is none.
+const Stack* source_stack(const Model& m);
+// The stacks of a pass in order: the encoder, where there is one, then the language stack.
+std::vector<const Stack*> stacks_in_order(const Model& m);
+// Whether training computes logits over the vocabulary.
+inline bool has_vocabulary_head(const Stack& s) {
+  return s.head.has_value() || (s.tied && s.embedding.has_value());
+}
+// Positions of a stack for inputs of `tokens`.
+inline std::int64_t positions_of(const Stack& s, std::int64_t tokens) {
+  return s.fixed_length.value_or(tokens);
+}
 
 }  // namespace trigon

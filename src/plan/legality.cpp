@@ -51,16 +51,22 @@ std::optional<Message> groups(const Linear& l, std::int64_t degree) {
                  nearest_divisor(std::max<std::int64_t>(whole, 1), degree));
 }
 
+std::optional<Message> check_attention(const Attention& a, std::int64_t t) {
+  if (auto m = indivisible(PlanMessage::heads_do_not_divide, a.heads, t)) return m;
+  // Fewer key-value heads than ranks are repeated, evenly.
+  if (a.kv_heads > 0 && a.kv_heads % t != 0 && t % a.kv_heads != 0)
+    return message(PlanMessage::kv_heads_do_not_divide, a.kv_heads, t,
+                   nearest_divisor(a.kv_heads, t));
+  return groups(a.o, t);
+}
+
 std::optional<Message> check_layer(const Layer& layer, const Plan& p, bool serving) {
   const std::int64_t t = p.tensor, e = p.expert;
   for (const SubLayer& part : layer.parts) {
     if (auto a = std::get_if<Attention>(&part)) {
-      if (auto m = indivisible(PlanMessage::heads_do_not_divide, a->heads, t)) return m;
-      // Fewer key-value heads than ranks are repeated, evenly.
-      if (a->kv_heads > 0 && a->kv_heads % t != 0 && t % a->kv_heads != 0)
-        return message(PlanMessage::kv_heads_do_not_divide, a->kv_heads, t,
-                       nearest_divisor(a->kv_heads, t));
-      if (auto m = groups(a->o, t)) return m;
+      if (auto m = check_attention(*a, t)) return m;
+    } else if (auto c = std::get_if<CrossAttention>(&part)) {
+      if (auto m = check_attention(c->attention, t)) return m;
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
       if (auto m = indivisible(PlanMessage::heads_do_not_divide, l->heads, t)) return m;
       if (auto m = groups(l->o, t)) return m;

@@ -4,15 +4,14 @@ namespace trigon {
 
 std::vector<CostedOperator> costed_operators(const Tables& t, const Plan& plan) {
   Pass pass;
+  std::int64_t sequence = 0;
   if (std::holds_alternative<Serve>(t.job) || std::holds_alternative<Batch>(t.job)) {
-    pass = decode_pass(t, plan.tensor, plan.expert, plan.micro_batch);
+    pass = t.stack->generates ? decode_pass(t, plan.tensor, plan.expert, plan.micro_batch)
+                              : encoder_pass(t, plan.tensor, plan.expert, plan.micro_batch);
   } else {
-    double sequence = 0;
-    if (auto j = std::get_if<Train>(&t.job)) sequence = static_cast<double>(j->sequence);
-    if (auto j = std::get_if<FineTune>(&t.job)) sequence = static_cast<double>(j->sequence);
+    if (auto j = std::get_if<Train>(&t.job)) sequence = j->sequence;
+    if (auto j = std::get_if<FineTune>(&t.job)) sequence = j->sequence;
     pass.sequences = plan.micro_batch;
-    pass.new_tokens = sequence;
-    pass.logits_rows = sequence;
     pass.activations = t.domain.activations;
     pass.tensor = plan.tensor;
     pass.expert = plan.expert;
@@ -27,14 +26,18 @@ std::vector<CostedOperator> costed_operators(const Tables& t, const Plan& plan) 
     for (const Operator& op : ops) out.push_back({op, operator_time(t.device, op), repeat});
     ops.clear();
   };
-  lower_embedding(*t.stack, pass, ops);
-  take(1);
-  for (const LayerRun& run : t.stack->runs) {
-    lower_layer(*t.stack, run.layer, pass, ops);
-    take(static_cast<double>(run.count));
-  }
-  lower_head(*t.stack, pass, ops);
-  take(1);
+  auto walk = [&](const Stack& stack, const Pass& p) {
+    lower_embedding(stack, p, ops);
+    take(1);
+    for (const LayerRun& run : stack.runs) {
+      lower_layer(stack, run.layer, p, ops);
+      take(static_cast<double>(run.count));
+    }
+    lower_head(stack, p, ops);
+    take(1);
+  };
+  if (sequence > 0 && t.source) walk(*t.source, training_pass(t, *t.source, sequence, pass));
+  walk(*t.stack, sequence > 0 ? training_pass(t, *t.stack, sequence, pass) : pass);
   return out;
 }
 

@@ -17,10 +17,16 @@ struct PromptPasses {
 // Tokens of one forward pass at most; 0: no limit.
 double pass_tokens(const EnginePolicy& e);
 PromptPasses prompt_passes(double sequences, double input, double budget);
+// The same for the job's own input. An encoder sees a sequence whole, so it is never cut.
+PromptPasses prompt_passes(const Tables& t, double sequences);
 
 Pass decode_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double batch);
 Pass prefill_pass(const Tables& t, std::int32_t tensor, std::int32_t expert,
                   const PromptPasses& passes);
-PassTime pass_time(const Tables& t, const Pass& pass);
+// One pass of an encoder over `sequences` whole inputs of the job.
+Pass encoder_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double sequences);
+// One pass of a stack over training sequences of `s` tokens; `p` holds all but its lengths.
+Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p);
+PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass);
 
 }  // namespace trigon

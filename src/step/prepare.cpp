@@ -72,12 +72,27 @@ PromptPasses prompt_passes(double sequences, double input, double budget) {
   return p;
 }
 
+PromptPasses prompt_passes(const Tables& t, double sequences) {
+  const double input = lengths_of(t.job).input, budget = pass_tokens(t.engine);
+  if (t.stack->generates && !t.source) return prompt_passes(sequences, input, budget);
+  PromptPasses p{1, sequences, input, 0};
+  if (budget <= 0 || input <= 0) return p;
+  const double together = std::max(1.0, std::floor(budget / input));
+  p.passes = std::ceil(sequences / together);
+  p.sequences = sequences / p.passes;
+  return p;
+}
+
 Pass decode_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double batch) {
   Pass p = base_pass(t, tensor, expert);
   Lengths l = lengths_of(t.job);
   p.sequences = batch;
   p.new_tokens = 1;
-  p.cached_tokens = l.input + std::max(0.0, l.output - 1) / 2;
+  p.cached_tokens = std::max(0.0, l.output - 1) / 2;
+  if (t.source)
+    p.source_tokens = l.input;
+  else
+    p.cached_tokens += l.input;
   p.logits_rows = 1;
   return p;
 }
@@ -89,33 +104,72 @@ Pass prefill_pass(const Tables& t, std::int32_t tensor, std::int32_t expert,
   p.new_tokens = passes.new_tokens;
   p.cached_tokens = passes.mean_cached;
   p.logits_rows = t.engine.logits == LogitsRows::all_tokens ? passes.new_tokens : 1;
+  if (t.source) {
+    // The encoder took the input; the decoder starts from one token and projects what it reads.
+    p.new_tokens = p.logits_rows = 1;
+    p.cached_tokens = 0;
+    p.source_tokens = passes.new_tokens;
+    p.project_source = true;
+  }
   return p;
 }
 
-PassTime pass_time(const Tables& t, const Pass& pass) {
+Pass encoder_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double sequences) {
+  Pass p = base_pass(t, tensor, expert);
+  p.sequences = sequences;
+  p.new_tokens = lengths_of(t.job).input;
+  p.logits_rows = 0;  // hidden states are the answer
+  return p;
+}
+
+Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p) {
+  const auto positions = [&](const Stack& x) { return static_cast<double>(positions_of(x, s)); };
+  p.new_tokens = positions(stack);
+  p.logits_rows = &stack == t.stack ? p.new_tokens * stack.label_share : 0;
+  if (t.source && &stack == t.stack) {
+    p.source_tokens = positions(*t.source);
+    p.project_source = true;
+  }
+  return p;
+}
+
+PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
   PassTime out;
   OperatorList ops;
   ops.reserve(32);
-  for (const LayerRun& run : t.stack->runs) {
+  for (const LayerRun& run : stack.runs) {
     ops.clear();
-    lower_layer(*t.stack, run.layer, pass, ops);
+    lower_layer(stack, run.layer, pass, ops);
     double layer = list_seconds(t.device, ops);
     // Eager launches: a layer takes as long as the host needs to launch it, if that is longer.
     layer = std::max(layer, t.device.engine.layer_overhead_seconds);
     out.layers += layer * static_cast<double>(run.count);
   }
   ops.clear();
-  lower_embedding(*t.stack, pass, ops);
-  lower_head(*t.stack, pass, ops);
+  lower_embedding(stack, pass, ops);
+  lower_head(stack, pass, ops);
   out.ends = list_seconds(t.device, ops);
   return out;
 }
 
 namespace {
 
+// The prompts of `batch` requests, from their first pass to the last.
+PassTime prompt_time(const Tables& t, std::int32_t tensor, std::int32_t expert, double batch) {
+  const PromptPasses passes = prompt_passes(t, batch);
+  PassTime sum;
+  auto add = [&](const PassTime& one) {
+    sum.layers += one.layers * passes.passes;
+    sum.ends += one.ends * passes.passes;
+  };
+  const Stack* encoder = t.stack->generates ? t.source : t.stack;
+  if (encoder) add(pass_time(t, *encoder, encoder_pass(t, tensor, expert, passes.sequences)));
+  if (t.stack->generates) add(pass_time(t, *t.stack, prefill_pass(t, tensor, expert, passes)));
+  return sum;
+}
+
 void fill_inference(Tables& t, std::int32_t asked_batch) {
   InferenceTables& i = t.inference;
-  Lengths l = lengths_of(t.job);
   i.decode.clear();
   i.prefill.clear();
   i.send_per_token.clear();
@@ -125,10 +179,9 @@ void fill_inference(Tables& t, std::int32_t asked_batch) {
     for (std::int32_t expert : t.domain.expert) {
       std::int32_t e = expert <= tensor && tensor % expert == 0 ? expert : 1;
       for (std::int32_t b : i.batches) {
-        i.decode.push_back(pass_time(t, decode_pass(t, tensor, e, b)));
-        PromptPasses passes = prompt_passes(b, l.input, pass_tokens(t.engine));
-        PassTime one = pass_time(t, prefill_pass(t, tensor, e, passes));
-        i.prefill.push_back({one.layers * passes.passes, one.ends * passes.passes});
+        i.decode.push_back(t.stack->generates ? pass_time(t, *t.stack, decode_pass(t, tensor, e, b))
+                                              : PassTime{});
+        i.prefill.push_back(prompt_time(t, tensor, e, b));
       }
     }
     double bytes =
@@ -164,19 +217,17 @@ bool is_collective(OperatorKind k) { return k >= OperatorKind::all_reduce; }
 
 void fill_train(Tables& t, std::int64_t sequence) {
   TrainTables& tr = t.train;
-  const Stack& stack = *t.stack;
+  const std::vector<const Stack*> stacks = stacks_in_order(*t.model);
   double s = static_cast<double>(sequence);
   tr.pass.clear();
   tr.forward_flops = tr.attention_forward_flops = tr.head_flops = 0;
   // FLOPs of one sequence on one rank, causal attention halved by mean_keys.
-  {
+  for (const Stack* stack : stacks) {
     OperatorList ops;
-    Pass p;
-    p.new_tokens = s;
-    p.logits_rows = s;
-    for (const LayerRun& run : stack.runs) {
+    const Pass p = training_pass(t, *stack, sequence, {});
+    for (const LayerRun& run : stack->runs) {
       ops.clear();
-      lower_layer(stack, run.layer, p, ops);
+      lower_layer(*stack, run.layer, p, ops);
       for (const Operator& op : ops) {
         if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) continue;
         tr.forward_flops += op.flops * static_cast<double>(run.count);
@@ -185,11 +236,12 @@ void fill_train(Tables& t, std::int64_t sequence) {
       }
     }
     ops.clear();
-    lower_head(stack, p, ops);
+    lower_embedding(*stack, p, ops);
+    lower_head(*stack, p, ops);
     for (const Operator& op : ops)
       if (op.kind == OperatorKind::gemm) tr.head_flops += op.flops;
-    tr.forward_flops += tr.head_flops;
   }
+  tr.forward_flops += tr.head_flops;
   for (std::int32_t tensor : t.domain.tensor)
     for (std::int32_t expert : t.domain.expert)
       for (std::int32_t context : t.domain.context)
@@ -200,8 +252,6 @@ void fill_train(Tables& t, std::int64_t sequence) {
             if (wanted) {
               Pass p;
               p.sequences = mb;
-              p.new_tokens = s;
-              p.logits_rows = s;
               p.activations = t.domain.activations;
               p.tensor = tensor;
               p.expert = expert;
@@ -219,7 +269,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
                   if (op.kind == OperatorKind::attention) {
                     if (context > 1) {
                       // Keys and values of the other context ranks come over the link.
-                      double kv = p.sequences * s * op.n * (op.k + op.k) *
+                      double kv = p.sequences * op.query_tokens * context * op.n * (op.k + op.k) *
                                   bits_per_element(p.activations) / 8;
                       double ring =
                           collective_seconds(t.device, Collective::all_gather, kv, context, tensor);
@@ -236,20 +286,23 @@ void fill_train(Tables& t, std::int64_t sequence) {
                 forward += count * std::max(f, host);
                 backward += count * std::max(b, 2 * host);
               };
-              for (const LayerRun& run : stack.runs) {
+              for (const Stack* stack : stacks) {
+                const Pass own = training_pass(t, *stack, sequence, p);
+                for (const LayerRun& run : stack->runs) {
+                  ops.clear();
+                  lower_layer(*stack, run.layer, own, ops);
+                  add(static_cast<double>(run.count), out.forward, out.backward);
+                }
+                double no_attention = out.attention_forward;
                 ops.clear();
-                lower_layer(stack, run.layer, p, ops);
-                add(static_cast<double>(run.count), out.forward, out.backward);
+                lower_embedding(*stack, own, ops);
+                add(1, out.embedding_forward, out.embedding_backward);
+                ops.clear();
+                lower_head(*stack, own, ops);
+                add(1, out.ends_forward, out.ends_backward);
+                out.attention_forward = no_attention;
               }
-              double no_attention = out.attention_forward;
-              ops.clear();
-              lower_embedding(stack, p, ops);
-              add(1, out.embedding_forward, out.embedding_backward);
-              ops.clear();
-              lower_head(stack, p, ops);
-              add(1, out.ends_forward, out.ends_backward);
-              out.attention_forward = no_attention;
-              out.boundary = mb * s * static_cast<double>(stack.hidden) *
+              out.boundary = mb * s * static_cast<double>(t.stack->hidden) *
                              bits_per_element(p.activations) / 8 / context / (sp ? tensor : 1);
             }
             tr.pass.push_back(out);
@@ -317,7 +370,8 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   t.cluster = cluster;
   t.engine = engine;
   t.domain = domain;
-  t.layers = static_cast<double>(t.stack->layers());
+  t.source = source_stack(model);
+  for (const Stack* s : stacks_in_order(model)) t.layers += static_cast<double>(s->layers());
   bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
   auto device = make_device_model(cluster, calibration, engine.id, training,
                                   weight_class(model, domain.weights));
@@ -340,10 +394,12 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
     fill_inference(t, domain.micro_batch.empty() ? 0 : domain.micro_batch.back());
     return t;
   }
-  ParameterCount count = count_parameters(*t.stack);
   TrainTables& tr = t.train;
-  tr.parameters = static_cast<double>(count.total);
-  tr.embedding_parameters = static_cast<double>(count.embedding);
+  for (const Stack* s : stacks_in_order(model)) {
+    ParameterCount count = count_parameters(*s);
+    tr.parameters += static_cast<double>(count.total);
+    tr.embedding_parameters += static_cast<double>(count.embedding);
+  }
   for (const LayerRun& run : t.stack->runs)
     for (const SubLayer& part : run.layer.parts)
       if (auto m = std::get_if<MixtureOfExperts>(&part))
@@ -362,9 +418,11 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
       rules.adapters = true;
       rules.adapt_all = j->adapt_all_linears;
       tr.trainable_parameters = 0;
-      for (const LayerRun& run : t.stack->runs)
-        tr.trainable_parameters += share_of(run.layer, 1, rules).adapter_in_out *
-                                   static_cast<double>(j->rank) * static_cast<double>(run.count);
+      for (const Stack* s : stacks_in_order(model))
+        for (const LayerRun& run : s->runs)
+          tr.trainable_parameters += share_of(run.layer, 1, rules).adapter_in_out *
+                                     static_cast<double>(j->rank) *
+                                     static_cast<double>(run.stored());
     }
   }
   tr.trainable_share = tr.trainable_parameters / std::max(1.0, tr.parameters);

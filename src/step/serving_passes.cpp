@@ -71,7 +71,7 @@ double input_tokens(const Tables& t) {
 PassParts prefill_work(const Tables& t, const Plan& plan, double sequences, double* passes) {
   PassTime p = at_batch(t.inference, t.inference.prefill, row_of(t, plan), sequences);
   double input = input_tokens(t);
-  *passes = prompt_passes(sequences, input, pass_tokens(t.engine)).passes;
+  *passes = prompt_passes(t, sequences).passes;
   return {p.layers, p.ends, t.device.engine.step_overhead_seconds * *passes,
           boundary_seconds(t, plan, sequences * input)};
 }

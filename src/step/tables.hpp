@@ -63,7 +63,8 @@ struct TrainTables {
 
 struct Tables {
   const Model* model = nullptr;
-  const Stack* stack = nullptr;
+  const Stack* stack = nullptr;   // whose output is the answer
+  const Stack* source = nullptr;  // the encoder that its cross-attention reads, if it has one
   Job job;
   Cluster cluster;  // as asked; evaluation takes counts from the plan
   EnginePolicy engine;
@@ -72,7 +73,7 @@ struct Tables {
   MemoryModel memory;
   InferenceTables inference;
   TrainTables train;
-  double layers = 0;
+  double layers = 0;  // of both stacks
 };
 
 // Errors: no calibration or peak for the device, a model without a language stack.
