@@ -247,6 +247,16 @@ Result<Stack> build_stack(const DecoderSpec& spec, const std::string& where) {
     if (auto e = check(l, where)) return tl::unexpected(std::move(*e));
     total += rough_parameters(l, spec.hidden);
   }
+  for (const FrontEnd& f : spec.front)
+    for (const Range& r : std::initializer_list<Range>{
+             {"front_end", f.linear.in, 1, kMaxRows},
+             {"front_end", f.linear.out, 1, kMaxWidth},
+             {"front_end_rows", static_cast<std::int64_t>(f.rows), 1, kMaxRows}})
+      if (auto e = out_of_range(r, where)) return tl::unexpected(std::move(*e));
+  for (const Tail& t : spec.tail)
+    for (const Range& r : std::initializer_list<Range>{{"projection", t.linear.in, 1, kMaxRows},
+                                                       {"projection", t.linear.out, 1, kMaxRows}})
+      if (auto e = out_of_range(r, where)) return tl::unexpected(std::move(*e));
   if (total > kMaxParameters)
     return fail(ErrorCode::malformed, message(ModelMessage::model_too_large, kMaxParameters),
                 where);
@@ -284,8 +294,12 @@ Result<Stack> build_stack(const DecoderSpec& spec, const std::string& where) {
           Linear{spec.hidden, width, 1, spec.embedding_format, Split::replicated, false});
   }
   if (spec.positions > 0)
-    s.positions =
-        Linear{spec.positions, spec.hidden, 1, spec.embedding_format, Split::replicated, false};
+    s.positions = Linear{spec.positions,
+                         spec.generates ? spec.hidden : width,
+                         1,
+                         spec.embedding_format,
+                         Split::replicated,
+                         false};
   if (spec.relative_positions > 0)
     s.relative_positions = Linear{spec.relative_positions, spec.relative_width, 1,
                                   spec.embedding_format,   Split::replicated,   false};

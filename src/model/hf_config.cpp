@@ -4,6 +4,7 @@
 
 #include "model/architectures.hpp"
 #include "model/config_reader.hpp"
+#include "model/encoder_config.hpp"
 #include "model/messages.hpp"
 #include "model/quantization_config.hpp"
 
@@ -241,6 +242,47 @@ std::string class_of(const Json& config) {
   return {};
 }
 
+// The class, else the type; the first release of BERT wrote configs with neither, which only its
+// segments tell.
+std::string encoder_class_of(const Json& config) {
+  std::string name = class_of(config);
+  if (name.empty() && config.find("type_vocab_size") && config.find("attention_probs_dropout_prob"))
+    return "bert";
+  return name;
+}
+
+// Formats of what only encoders have, as stored.
+void store_in(Format f, DecoderSpec& spec) {
+  for (FrontEnd& e : spec.front) {
+    e.linear.format = f;
+    if (e.norm) e.norm->format = f;
+  }
+  for (Tail& t : spec.tail) {
+    t.linear.format = f;
+    if (t.norm) t.norm->format = f;
+  }
+}
+
+Result<DecoderSpec> read_encoder_config(const EncoderRow& row, const Json& config,
+                                        const std::string& where, const Json* quantization) {
+  ConfigReader c(config, where);
+  DecoderSpec spec;
+  spec.architecture = row.name;
+  row.read(c, row.head, spec);
+  spec.architecture = row.name;
+  if (auto e = c.error(row.name)) return tl::unexpected(std::move(*e));
+  const Format stored = checkpoint_format(c, c, spec);
+  const Json* method = c.object({"quantization_config"});
+  if (auto e = c.error(row.name)) return tl::unexpected(std::move(*e));
+  for (DecoderSpec* s : {&spec, spec.encoder.empty() ? nullptr : &spec.encoder.front()}) {
+    if (!s) continue;
+    store_in(stored, *s);
+    auto applied = apply_quantization(method, quantization, stored, where, *s);
+    if (!applied) return tl::unexpected(applied.error());
+  }
+  return spec;
+}
+
 Result<const ArchitectureRow*> architecture_of(const Json& config, const std::string& where) {
   const std::string name = class_of(config);
   if (name.empty())
@@ -273,6 +315,8 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
   if (!config.object())
     return fail(ErrorCode::malformed, message(BaseMessage::wrong_type, "the config", "an object"),
                 where + "#/");
+  if (const EncoderRow* e = find_encoder(encoder_class_of(config)))
+    return read_encoder_config(*e, config, where, quantization);
   auto found = architecture_of(config, where);
   if (!found) return tl::unexpected(found.error());
   const ArchitectureRow& a = **found;

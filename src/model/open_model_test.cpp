@@ -9,6 +9,7 @@
 
 #include "model/gguf_writer_test.hpp"
 #include "model/inspect.hpp"
+#include "model/model_catalog.hpp"
 #include "model/shared_facts_test.hpp"
 
 namespace trigon {

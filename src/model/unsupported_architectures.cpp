@@ -11,8 +11,6 @@ struct Unsupported {
 };
 constexpr std::string_view kHybrid = "a hybrid with state-space or linear-attention layers";
 constexpr std::string_view kState = "a state-space or recurrent model";
-constexpr std::string_view kEncoder = "an encoder without a decoder";
-constexpr std::string_view kBoth = "an encoder and a decoder";
 constexpr std::string_view kCompressed = "a model with compressed attention caches";
 constexpr std::string_view kVision = "a vision model";
 
@@ -43,28 +41,6 @@ constexpr Unsupported kUnsupported[] = {
     {"DeepseekV4ForCausalLM", kCompressed},
     {"MiniMaxM3SparseForConditionalGeneration", kCompressed},
     {"MiniMaxM3ForCausalLM", kCompressed},
-    {"BertForMaskedLM", kEncoder},
-    {"BertModel", kEncoder},
-    {"BertForPreTraining", kEncoder},
-    {"bert", kEncoder},
-    {"RobertaForMaskedLM", kEncoder},
-    {"XLMRobertaForMaskedLM", kEncoder},
-    {"DistilBertForMaskedLM", kEncoder},
-    {"AlbertForMaskedLM", kEncoder},
-    {"ElectraForPreTraining", kEncoder},
-    {"DebertaV2ForMaskedLM", kEncoder},
-    {"ModernBertForMaskedLM", kEncoder},
-    {"LongformerForMaskedLM", kEncoder},
-    {"T5ForConditionalGeneration", kBoth},
-    {"MT5ForConditionalGeneration", kBoth},
-    {"T5WithLMHeadModel", kBoth},
-    {"UMT5ForConditionalGeneration", kBoth},
-    {"BartForConditionalGeneration", kBoth},
-    {"MBartForConditionalGeneration", kBoth},
-    {"PegasusForConditionalGeneration", kBoth},
-    {"WhisperForConditionalGeneration", kBoth},
-    {"M2M100ForConditionalGeneration", kBoth},
-    {"MarianMTModel", kBoth},
     {"ViTForImageClassification", kVision},
     {"ResNetForImageClassification", kVision},
     {"SwinForImageClassification", kVision},
