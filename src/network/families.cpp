@@ -9,6 +9,9 @@ struct Family {
 };
 constexpr std::array kFamilies = {
     Family{"resnet", build_resnet},
+    Family{"maxvit", build_maxvit},
+    Family{"vit", build_vit},
+    Family{"swin", build_swin},
 };
 
 }  // namespace

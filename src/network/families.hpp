@@ -15,5 +15,8 @@ using NetworkBuild = Model (*)(const NetworkSpec&);
 NetworkBuild network_builder(std::string_view name);
 
 Model build_resnet(const NetworkSpec& spec);  // ResNet, ResNeXt, wide, SE, -D
+Model build_vit(const NetworkSpec& spec);     // ViT, DeiT, BEiT, EVA-02, SigLIP, DINOv2, AST
+Model build_swin(const NetworkSpec& spec);    // Swin, Swin V2
+Model build_maxvit(const NetworkSpec& spec);  // MaxViT
 
 }  // namespace trigon
