@@ -7,12 +7,16 @@ struct Family {
   std::string_view name;
   NetworkBuild build;
 };
+// clang-format off
 constexpr std::array kFamilies = {
-    Family{"resnet", build_resnet},
+    Family{"clip", build_clip},
+    Family{"diffusion", build_diffusion},
     Family{"maxvit", build_maxvit},
-    Family{"vit", build_vit},
+    Family{"resnet", build_resnet},
     Family{"swin", build_swin},
+    Family{"vit", build_vit},
 };
+// clang-format on
 
 }  // namespace
 

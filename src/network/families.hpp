@@ -14,9 +14,11 @@ using NetworkBuild = Model (*)(const NetworkSpec&);
 // Null when no builder has this name.
 NetworkBuild network_builder(std::string_view name);
 
-Model build_resnet(const NetworkSpec& spec);  // ResNet, ResNeXt, wide, SE, -D
-Model build_vit(const NetworkSpec& spec);     // ViT, DeiT, BEiT, EVA-02, SigLIP, DINOv2, AST
-Model build_swin(const NetworkSpec& spec);    // Swin, Swin V2
-Model build_maxvit(const NetworkSpec& spec);  // MaxViT
+Model build_resnet(const NetworkSpec& spec);     // ResNet, ResNeXt, wide, SE, -D
+Model build_vit(const NetworkSpec& spec);        // ViT, DeiT, BEiT, EVA-02, SigLIP, DINOv2, AST
+Model build_swin(const NetworkSpec& spec);       // Swin, Swin V2
+Model build_maxvit(const NetworkSpec& spec);     // MaxViT
+Model build_clip(const NetworkSpec& spec);       // an image and a text tower
+Model build_diffusion(const NetworkSpec& spec);  // text encoders, denoiser, autoencoder
 
 }  // namespace trigon

@@ -71,8 +71,10 @@ ValueId prepend_tokens(NetworkBuilder& b, std::string_view name, ValueId x, std:
   return b.node(name, Move{}, {x}, {b.weight(name, {count, width})}, {rows, width});
 }
 
-ValueId learned(NetworkBuilder& b, std::string_view name, std::int64_t rows, std::int64_t width) {
-  return b.node(name, TableLookup{rows}, {}, {b.weight(name, {rows, width})}, {rows, width});
+ValueId learned(NetworkBuilder& b, std::string_view name, std::int64_t rows, std::int64_t width,
+                std::int64_t read) {
+  if (read == 0) read = rows;
+  return b.node(name, TableLookup{read}, {}, {b.weight(name, {rows, width})}, {read, width});
 }
 
 ValueId patch_tokens(NetworkBuilder& b, std::string_view name, ValueId image, std::int64_t patch,

@@ -45,8 +45,9 @@ ValueId rotate(NetworkBuilder& b, std::string_view name, ValueId x);
 
 // Learned rows before the sequence: a class token, registers.
 ValueId prepend_tokens(NetworkBuilder& b, std::string_view name, ValueId x, std::int64_t count);
-// A learned value of its own [rows, width], read once for each item.
-ValueId learned(NetworkBuilder& b, std::string_view name, std::int64_t rows, std::int64_t width);
+// `read` (0: all) rows of a learned table [rows, width].
+ValueId learned(NetworkBuilder& b, std::string_view name, std::int64_t rows, std::int64_t width,
+                std::int64_t read = 0);
 
 // Images in patches of a side: [c, h, w] -> [h / patch * (w / patch), width].
 ValueId patch_tokens(NetworkBuilder& b, std::string_view name, ValueId image, std::int64_t patch,

@@ -3,6 +3,8 @@
 // DINOv2 (arXiv:2304.07193), the spectrogram transformer AST (arXiv:2104.01778) and timm's variants
 // with relative positions, parallel blocks or a residual network in front.
 
+#include "network/vit.hpp"
+
 #include "network/families.hpp"
 #include "network/transformer_block.hpp"
 #include "network/vit_stem.hpp"
@@ -162,13 +164,11 @@ ValueId classify(NetworkBuilder& b, const NetworkSpec& spec, ValueId x, const Vi
   if (norm_pooled) x = b.layer_norm("fc_norm", x);
   if (spec.flag("pooler"))
     x = b.activation("tanh", b.linear("pooler", x, v.width), Activation::tanh);
+  if (spec.has("projection")) return b.linear("projection", x, spec.whole("projection"), false);
   return classes > 0 ? b.linear("head", x, classes) : x;
 }
 
-}  // namespace
-
-ValueId vit_tokens(NetworkBuilder& b, const NetworkSpec& spec) {
-  Vit v = vit_of(spec);
+ValueId encode(NetworkBuilder& b, const NetworkSpec& spec, Vit v) {
   Patches t = embed(b, spec, v);
   const std::int64_t special = (spec.flag("class_token", true) ? 1 : 0) +
                                (spec.flag("distilled") ? 1 : 0) + spec.whole("registers", 0);
@@ -191,11 +191,17 @@ ValueId vit_tokens(NetworkBuilder& b, const NetworkSpec& spec) {
   return t.x;
 }
 
-Model build_vit(const NetworkSpec& spec) {
+}  // namespace
+
+Graph vit_graph(const NetworkSpec& spec) {
   NetworkBuilder b(spec.source());
-  const ValueId x = classify(b, spec, vit_tokens(b, spec), vit_of(spec));
+  const Vit v = vit_of(spec);
+  return b.finish({classify(b, spec, encode(b, spec, v), v)});
+}
+
+Model build_vit(const NetworkSpec& spec) {
   Model m =
-      network_model(spec, b.finish({x}), WorkUnit::image, {spec.height(), spec.image_width()});
+      network_model(spec, vit_graph(spec), WorkUnit::image, {spec.height(), spec.image_width()});
   if (spec.has("frame_seconds")) {
     m.item->unit = WorkUnit::utterance;
     m.item->audio_seconds = spec.number("frame_seconds") * static_cast<double>(spec.image_width());
