@@ -12,6 +12,8 @@ A rule reads what the source said beside its number and writes columns:
 import fnmatch
 import re
 
+import import_measured_diffusion as diffusion
+
 COMMON_TAIL = ["trust", "fold"]
 TRAIN_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus gpus_per_node intra_link inter_link model params_b "
@@ -24,7 +26,7 @@ INFER_COLUMNS = (
     "value"
 ).split() + (
     "dp depth span ubatch fa file_gib speculative offload disaggregated tuned power_cap_w threads"
-).split() + COMMON_TAIL
+).split() + diffusion.COLUMNS + COMMON_TAIL
 MEMORY_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus model params_b layers hidden heads kv_heads head_dim ffn "
     "vocab weight_format task engine engine_version tp zero_stage context_len batch "
@@ -346,3 +348,4 @@ def infer(r):
         # The cards are the node's; a server uses as many as its degrees say (1 unless given).
         r["tp"], r["pp"] = r["tp"] or "1", r["pp"] or "1"
         r["n_gpus"] = str(int(r["tp"]) * int(r["pp"]) * int(r["dp"] or 1))
+    diffusion.infer(r)
