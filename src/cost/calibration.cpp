@@ -51,6 +51,8 @@ EngineTable read_engine_table(const FactSheet& sheet) {
     c.compute_factor = number("compute_factor", 1);
     c.stream_factor = number("stream_factor", 1);
     c.attention_factor = number("attention_factor", 1);
+    c.convolution_factor = number("convolution_factor", 1);
+    c.operator_overhead_seconds = number("operator_overhead_seconds", 0);
     c.step_overhead_seconds = number("step_overhead_seconds", 0);
     c.request_overhead_seconds = number("request_overhead_seconds", 0);
     c.layer_overhead_seconds = number("layer_overhead_seconds", 0);
@@ -183,15 +185,21 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
   return c;
 }
 
+std::string_view all_classes(std::string_view weight_class) {
+  constexpr std::string_view kGraph = "graph-";
+  return weight_class.substr(0, kGraph.size()) == kGraph ? "graph-all" : "all";
+}
+
 EngineTable::const_iterator find_engine(const EngineTable& table, std::string_view engine,
                                         const Accelerator& a, bool training,
                                         std::string_view weight_class) {
   const std::string_view any = training ? "any-train" : "any-serve";
+  const std::string_view all = all_classes(weight_class);
   for (const std::string& key :
-       {engine_key(engine, a.family, weight_class), engine_key(engine, a.family, "all"),
-        engine_key(engine, a.vendor, weight_class), engine_key(engine, a.vendor, "all"),
+       {engine_key(engine, a.family, weight_class), engine_key(engine, a.family, all),
+        engine_key(engine, a.vendor, weight_class), engine_key(engine, a.vendor, all),
         engine_key(engine, "", weight_class), engine_key(any, "", weight_class),
-        engine_key(engine, "", "all"), engine_key(any, "", "all")})
+        engine_key(engine, "", all), engine_key(any, "", all), engine_key(any, "", "all")})
     if (auto it = table.find(key); it != table.end()) return it;
   return table.end();
 }
@@ -208,6 +216,8 @@ Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Ac
   c.compute_factor /= slower;
   c.stream_factor /= slower;
   c.attention_factor /= slower;
+  c.convolution_factor /= slower;
+  c.operator_overhead_seconds *= slower;
   c.step_overhead_seconds *= slower;
   c.request_overhead_seconds *= slower;
   c.layer_overhead_seconds *= slower;

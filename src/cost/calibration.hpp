@@ -84,9 +84,12 @@ struct LinkCoefficients {
 // What an engine adds to the operators: its kernels against those the operator tables timed, and
 // its host.
 struct EngineCoefficients {
-  double compute_factor = 1;            // multiplies matrix ceilings
-  double stream_factor = 1;             // multiplies bandwidth ceilings
-  double attention_factor = 1;          // multiplies both roofs of attention
+  double compute_factor = 1;      // multiplies matrix ceilings
+  double stream_factor = 1;       // multiplies bandwidth ceilings
+  double attention_factor = 1;    // multiplies both roofs of attention
+  double convolution_factor = 1;  // multiplies the compute roof of convolutions
+  // Graphs: host time to launch one operator; a pass takes no less than all its launches.
+  double operator_overhead_seconds = 0;
   double step_overhead_seconds = 0;     // scheduler, sampling, input preparation of one step
   double request_overhead_seconds = 0;  // once a request: API, tokenizing
   double layer_overhead_seconds = 0;    // launches that the device waits for: least time a layer
@@ -99,8 +102,11 @@ struct EngineCoefficients {
 };
 
 // Engine coefficients by "engine/scope/class": scope is a device family, a vendor or empty, class
-// a weight class or "all". The engines "any-serve" and "any-train" stand in for the unknown.
+// a weight class, "all" or "graph-all". The engines "any-serve" and "any-train" stand in for the
+// unknown.
 using EngineTable = std::map<std::string, EngineCoefficients, std::less<>>;
+// What stands in for a weight class: "graph-all" for those of graphs, "all" for the others.
+std::string_view all_classes(std::string_view weight_class);
 std::string engine_key(std::string_view engine, std::string_view scope, std::string_view cls);
 // The entry for an engine on a device: its own for the weight class (family, vendor, anywhere), the
 // class of all engines, its own for all classes, everything. Kernels differ more between classes

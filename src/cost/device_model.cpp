@@ -85,6 +85,8 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
 
 MathClass math_class(const DeviceModel& d, Format weights, Format activations) {
   auto has = [&](MathClass c) { return d.unit[static_cast<std::size_t>(c)].peak > 0; };
+  if (weights == Format::tf32 || activations == Format::tf32)
+    return has(MathClass::tf32) ? MathClass::tf32 : MathClass::fp32;
   switch (weights) {
     case Format::f32:
     case Format::f64:

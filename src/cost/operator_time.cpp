@@ -39,7 +39,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   MathClass cls = math_class(d, op.weights, op.activations);
   const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];
   double peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
-  double groups = op.kind == OperatorKind::grouped_gemm ? op.groups : 1;
+  double groups = op.groups;
   double rows_a_group = op.m / groups;
   double m = groups * round_up(rows_a_group, rows_a_group < kTile ? 16 : kTile);
   double n = round_up(op.n, kTile);
@@ -56,6 +56,28 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   double latency = d.operators.launch_seconds + c.latency_seconds;
   if (op.kind == OperatorKind::grouped_gemm) latency += d.operators.grouped_latency_seconds;
   return combine(compute, memory, latency, c.sharpness);
+}
+
+// Convolutions run as implicit products. Channels are padded to half a tile: libraries keep narrow
+// kernels. A filter of its own for each channel leaves the matrix unit nothing to share, so it runs
+// on the vector unit.
+OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
+  MathClass cls = math_class(d, op.weights, op.activations);
+  const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];
+  double memory = stream_seconds(d, op.weight_bytes + op.data_bytes);
+  double latency = d.operators.launch_seconds + c.latency_seconds;
+  double matrix_peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
+  double m = round_up(op.m, kTile), n = round_up(op.n, kTile / 2);
+  double wave = 1;
+  if (d.sm_count > 0) {
+    double waves = op.groups * (m / kTile) * (n / (kTile / 2)) / d.sm_count;
+    wave = std::pow(waves / std::ceil(waves), c.wave_exponent);
+  }
+  double rate =
+      matrix_peak * c.ceiling * d.engine.convolution_factor * wave * op.k / (op.k + c.k_half);
+  double compute = 2 * m * n * op.k * op.groups / rate;
+  double vector = op.flops / std::max(d.vector_peak * d.engine.convolution_factor, 1.0);
+  return combine(std::min(compute, vector), memory, latency, c.sharpness);
 }
 
 OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
@@ -89,6 +111,8 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
     case OperatorKind::gemm:
     case OperatorKind::grouped_gemm:
       return matrix_time(d, op);
+    case OperatorKind::convolution:
+      return convolution_time(d, op);
     case OperatorKind::attention:
       return attention_time(d, op);
     case OperatorKind::elementwise:
@@ -111,7 +135,7 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
 
 double list_seconds(const DeviceModel& d, const OperatorList& ops) {
   double t = 0;
-  for (const Operator& op : ops) t += operator_time(d, op).seconds;
+  for (const Operator& op : ops) t += op.repeat * operator_time(d, op).seconds;
   return t;
 }
 

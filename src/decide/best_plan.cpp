@@ -31,20 +31,20 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed) {
   BestPlan out;
   int cards = s.cluster.count();
   std::vector<Plan> plans;
-  bool experts = has_experts(*s.stack);
+  bool experts = s.stack && has_experts(*s.stack);
   bool adapters = false;
   if (auto t = std::get_if<FineTune>(&s.job)) adapters = t->method != TuneMethod::full;
   PlanDomain domain = formats_of(s, fixed);
   domain.tensor = tensor_degrees(fixed, cards, s.cluster.per_node);
   if (s.training) {
-    training_plans(fixed, s.engine, experts, cards, s.cluster.per_node, s.stack->layers(),
+    training_plans(fixed, s.engine, experts, cards, s.cluster.per_node, layers_of(s),
                    s.global_batch, adapters, plans);
     domain.micro_batch = micro_batches(fixed, s.global_batch);
     domain.context = {fixed.context.value_or(1)};
     domain.with_sequence_parallel = fixed.sequence_parallel.value_or(true);
     domain.without_sequence_parallel = true;
   } else {
-    serving_plans(fixed, s.engine, experts, cards, s.cluster.per_node, s.stack->layers(), plans);
+    serving_plans(fixed, s.engine, experts, cards, s.cluster.per_node, layers_of(s), plans);
     domain.micro_batch = {fixed.micro_batch.value_or(1)};
   }
   domain.expert.clear();

@@ -30,7 +30,12 @@ Result<EnginePolicy> engine_of(const Catalogues& all, const Question& q, const A
   auto at = q.engine.find('@');
   std::string name = q.engine.substr(0, at);
   std::string version = at == std::string::npos ? "" : q.engine.substr(at + 1);
-  return all.engines.find(name, version, q.engine_date);
+  auto named = all.engines.find(name, version, q.engine_date);
+  if (!named) return named;
+  const bool items = q.model->item.has_value();
+  if (items ? named->runs_graphs : named->runs_tokens) return named;
+  const std::string& other = items ? named->items_engine : named->tokens_engine;
+  return other.empty() ? named : all.engines.find(other, "", q.engine_date);
 }
 
 }  // namespace
@@ -40,7 +45,7 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.model = q.model;
   s.calibration = q.calibration ? q.calibration : &all.calibration;
   s.stack = language_stack(*q.model);
-  if (!s.stack)
+  if (!s.stack && !q.model->item)
     return fail(ErrorCode::unsupported, message(DecideMessage::no_language_model, q.model->id));
   auto job = complete(q.job, *q.model);
   if (!job) return tl::unexpected(job.error());
@@ -55,6 +60,12 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
     return fail(ErrorCode::unsupported,
                 s.training ? message(EngineMessage::engine_does_not_train, engine->id)
                            : message(EngineMessage::engine_does_not_serve, engine->id),
+                "--engine");
+  if (q.model->item ? !engine->runs_graphs : !engine->runs_tokens)
+    return fail(ErrorCode::unsupported,
+                message(q.model->item ? EngineMessage::engine_without_graphs
+                                      : EngineMessage::engine_without_tokens,
+                        engine->id, q.model->id),
                 "--engine");
   Format weights = formats_of(s, q.plan).weights.value_or(q.model->weight_format);
   if (!q.measured)
@@ -77,6 +88,9 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   for (const Message& m : s.engine.assumptions) s.assumptions.push_back({"--engine", m});
   for (const Message& m : cluster.assumptions) s.assumptions.push_back({"--on", m});
   auto peak = [&](MathMode m) { return card.peak_of(m).has_value(); };
+  if (!s.stack && !q.plan.weights && !q.plan.activations && q.plan.recipe != TrainRecipe::fp32 &&
+      q.model->weight_format == Format::f32)
+    s.assumptions.push_back({"--quant", message(DecideMessage::assumed_half_network)});
   if (weights == Format::bf16 && !peak(MathMode::bf16_matrix) &&
       (peak(MathMode::fp16_matrix_fp32_accumulate) || peak(MathMode::fp16_vector)))
     s.assumptions.push_back({"--quant", message(DecideMessage::assumed_half, card.name)});
@@ -87,6 +101,16 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
 
 PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   PlanDomain d;
+  if (!s.stack) {
+    // Networks are published in 32 bit and run in 16 unless something else is asked. Eight bits
+    // are those of both operands; narrower weights are widened before they are multiplied.
+    const Format asked =
+        fixed.weights.value_or(fixed.recipe == TrainRecipe::fp32 ? Format::f32 : Format::f16);
+    const bool both = !info(asked).weight_only && !info(asked).gguf;
+    d.activations = fixed.activations.value_or(both ? asked : Format::f16);
+    d.weights = fixed.weights ? *fixed.weights : d.activations;
+    return d;
+  }
   bool wide = s.model->weight_format == Format::f32;
   if (fixed.recipe == TrainRecipe::fp32) wide = true;
   d.activations = fixed.activations.value_or(wide ? Format::f32 : Format::bf16);
@@ -99,6 +123,8 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
     d.weights = Format::nf4;
   return d;
 }
+
+std::int64_t layers_of(const Setup& s) { return s.stack ? s.stack->layers() : 1; }
 
 void apply_formats(Plan& plan, const PlanDomain& formats, const Setup& s) {
   plan.kv = formats.kv;
@@ -126,6 +152,11 @@ std::optional<Message> illegal(const Setup& s, const Plan& plan) {
     return message(DecideMessage::engine_without_tensor_parallel, s.engine.id);
   if (plan.pipeline > 1 && !s.engine.pipeline_parallel)
     return message(DecideMessage::engine_without_pipeline_parallel, s.engine.id);
+  if (!s.stack) {
+    if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1)
+      return message(DecideMessage::graphs_divide_by_data, s.model->id);
+    return std::nullopt;
+  }
   return check_split(*s.stack, plan);
 }
 
@@ -133,6 +164,8 @@ std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan
   double most = memory.capacity(plan).max_sequences;
   if (s.engine.max_sequences > 0)
     most = std::min(most, static_cast<double>(s.engine.max_sequences));
+  // Beyond this a larger batch of items saves nothing that the tables could show.
+  if (!s.stack) most = std::min(most, 1024.0);
   if (auto batch = std::get_if<Batch>(&s.job); batch && batch->requests)
     most = std::min(most, std::ceil(*batch->requests / plan.data));
   return static_cast<std::int32_t>(std::clamp(most, 1.0, 65536.0));
@@ -210,8 +243,8 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
     p.micro_batch = fixed.micro_batch.value_or(0);
     bool free_micro_batch = p.micro_batch == 0;
     exact.micro_batch = free_micro_batch ? 1 : p.micro_batch;
-    training_plans(exact, s.engine, has_experts(*s.stack), cards, s.cluster.per_node,
-                   s.stack->layers(), std::int64_t{*exact.micro_batch} * p.data, false, space);
+    training_plans(exact, s.engine, s.stack && has_experts(*s.stack), cards, s.cluster.per_node,
+                   layers_of(s), std::int64_t{*exact.micro_batch} * p.data, false, space);
     p.recipe = space.empty() ? fixed.recipe.value_or(TrainRecipe::mixed_16bit) : space[0].recipe;
     if (free_micro_batch) {
       // The largest micro-batch that divides a rank's share and fits: what people end up with.

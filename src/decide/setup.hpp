@@ -10,7 +10,7 @@ namespace trigon {
 
 struct Setup {
   const Model* model = nullptr;
-  const Stack* stack = nullptr;
+  const Stack* stack = nullptr;  // null: the model does whole items by graphs
   Job job;
   Cluster cluster;
   EnginePolicy engine;
@@ -35,6 +35,9 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed);
 
 // Sequences that one replica of a batch job runs at once: what memory and the engine allow.
 std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan& plan);
+
+// Layers that a pipeline may cut; a graph counts as one.
+std::int64_t layers_of(const Setup& s);
 
 // Copies formats into the plan.
 void apply_formats(Plan& plan, const PlanDomain& formats, const Setup& s);

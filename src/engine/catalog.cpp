@@ -135,6 +135,11 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   p.sheet = &sheet;
   l.flag("serves", &p.serves);
   l.flag("trains", &p.trains);
+  l.flag("runs_tokens", &p.runs_tokens);
+  l.flag("runs_graphs", &p.runs_graphs);
+  l.text("tokens_engine", &p.tokens_engine);
+  l.text("items_engine", &p.items_engine);
+  l.flag("tf32_convolutions", &p.tf32_convolutions);
   l.choice("pool", kPools, &p.pool);
   l.number("memory_fraction", &p.memory_fraction);
   l.whole("block_tokens", &p.block_tokens);
@@ -336,7 +341,11 @@ Result<EnginePolicy> EngineCatalog::default_for(EngineTask task, const Accelerat
   const bool gguf = info(model.weight_format).gguf;
   // In order of preference; the first that runs on the card is taken.
   std::vector<const char*> order;
-  if (serving)
+  const bool graphs = model.item && !language_stack(model);
+  if (graphs)
+    order = serving ? std::vector<const char*>{"tensorrt", "pytorch", "onnxruntime"}
+                    : std::vector<const char*>{"pytorch", "tensorflow"};
+  else if (serving)
     order = gguf || card.unified_memory || card.kind != DeviceKind::gpu
                 ? std::vector<const char*>{"llama.cpp", "vllm", "transformers"}
                 : std::vector<const char*>{"vllm", "sglang", "llama.cpp", "transformers"};

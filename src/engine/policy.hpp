@@ -51,6 +51,11 @@ struct EnginePolicy {
   std::string id;       // "vllm"
   std::string version;  // the entry used ("0.11"), may be empty
   bool trains = false, serves = false;
+  bool runs_tokens = true;   // language models
+  bool runs_graphs = false;  // networks as graphs
+  // The engine that takes over the other kind of model under the same name ("TensorRT").
+  std::string tokens_engine, items_engine;
+  bool tf32_convolutions = false;  // 32-bit convolutions are multiplied in TF32 where that exists
 
   PoolRule pool = PoolRule::none;
   double memory_fraction = 1.0;   // default of the engine

@@ -69,8 +69,9 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   if (auto serve = std::get_if<Serve>(&s->job); serve && serve->concurrency.value_or(2) > 1)
     return std::nullopt;
   // So does a batch of unstated size, unless it is the largest throughput that was found.
-  if (auto batch = std::get_if<Batch>(&s->job);
-      batch && !batch->requests && !c.question.plan.micro_batch && row.text("stat") != "max")
+  if (auto batch = std::get_if<Batch>(&s->job); s->stack && batch && !batch->requests &&
+                                                !c.question.plan.micro_batch &&
+                                                row.text("stat") != "max")
     return std::nullopt;
   Plan plan;
   if (c.tuned) {
@@ -107,7 +108,7 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   f.engine = s->engine.id;
   f.family = cluster.accelerator->family;
   f.vendor = cluster.accelerator->vendor;
-  f.cls = weight_class(*s->model, domain.weights);
+  f.cls = weight_class(*s->model, domain);
   f.training = s->training;
   f.source = row.repository();
   if (row.text("trust") == "low") f.weight = 0.1;
@@ -136,6 +137,7 @@ struct Fit {
       sample.push_back(seen[k * seen.size() / std::min(kMost, seen.size())]);
     EngineCoefficients c = parent;
     bool training = (*rows)[seen[0]].training;
+    const bool graph = all_classes((*rows)[seen[0]].cls) == "graph-all";
     auto weight = [&](const Fitted& f) { return f.weight / std::sqrt(per_source[f.source]); };
     double total = 0;
     for (const auto& [source, w] : per_source) total += std::sqrt(w);
@@ -151,18 +153,26 @@ struct Fit {
       sum /= weights;
       double held = kPriorRows / (kPriorRows + total) * 0.3;
       auto away = [&](double a, double b) { return std::fabs(std::log(a / b)); };
-      double penalty = away(c.compute_factor, start.compute_factor) +
-                       away(c.stream_factor, start.stream_factor) +
-                       0.5 * away(c.attention_factor, start.attention_factor) +
-                       0.05 * away(c.step_overhead_seconds, start.step_overhead_seconds) +
-                       0.05 * away(c.layer_overhead_seconds, start.layer_overhead_seconds) +
-                       (training ? 0.3 * away(c.overlap + 0.1, start.overlap + 0.1) : 0);
+      double penalty =
+          away(c.compute_factor, start.compute_factor) +
+          away(c.stream_factor, start.stream_factor) +
+          0.5 * away(c.attention_factor, start.attention_factor) +
+          0.05 * away(c.step_overhead_seconds, start.step_overhead_seconds) +
+          (graph ? away(c.convolution_factor, start.convolution_factor) +
+                       0.05 * away(c.operator_overhead_seconds, start.operator_overhead_seconds)
+                 : 0.05 * away(c.layer_overhead_seconds, start.layer_overhead_seconds)) +
+          (training ? 0.3 * away(c.overlap + 0.1, start.overlap + 0.1) : 0);
       return sum + held * penalty;
     };
     std::vector<FitParameter> p{{&c.compute_factor, 0.02, 1.6},
                                 {&c.stream_factor, 0.02, 1.25},
-                                {&c.attention_factor, 0.01, 1.6},
-                                {&c.layer_overhead_seconds, 1e-6, 5e-3}};
+                                {&c.attention_factor, 0.01, 1.6}};
+    if (graph) {
+      p.push_back({&c.convolution_factor, 0.02, 1.6});
+      p.push_back({&c.operator_overhead_seconds, 1e-8, 2e-4});
+    } else {
+      p.push_back({&c.layer_overhead_seconds, 1e-6, 5e-3});
+    }
     if (training) {
       p.push_back({&c.overlap, 0.05, 1});
       p.push_back({&c.step_overhead_seconds, 1e-5, 0.5});
@@ -173,10 +183,13 @@ struct Fit {
     // there would never find them. A few starts do.
     EngineCoefficients best = c;
     double least = loss();
-    for (double layer : {start.layer_overhead_seconds, 1e-4, 3e-4, 1e-3, 3e-3})
+    double EngineCoefficients::*overhead = graph ? &EngineCoefficients::operator_overhead_seconds
+                                                 : &EngineCoefficients::layer_overhead_seconds;
+    const double grain = graph ? 0.02 : 1;  // an operator is a small part of a layer
+    for (double each : {start.*overhead, 1e-4 * grain, 3e-4 * grain, 1e-3 * grain, 3e-3 * grain})
       for (double step : {start.step_overhead_seconds, 3e-3, 2e-2}) {
         c = start;
-        c.layer_overhead_seconds = layer;
+        c.*overhead = each;
         c.step_overhead_seconds = step;
         if (double l = loss(); l < least) least = l, best = c;
       }
@@ -198,7 +211,7 @@ struct Fit {
       const char* any = f.training ? "any-train" : "any-serve";
       for (const std::string& engine : {std::string(any), f.engine})
         for (const std::string& scope : {std::string(), f.vendor, f.family})
-          for (const std::string& cls : {std::string("all"), f.cls})
+          for (const std::string& cls : {std::string(all_classes(f.cls)), f.cls})
             nodes[engine_key(engine, scope, cls)].push_back(i);
     }
     auto fit = [&](const std::string& key, const EngineCoefficients& parent) {
@@ -216,25 +229,31 @@ struct Fit {
     // Where the search for overheads starts: a launch or two a layer, half a millisecond a step.
     neutral.layer_overhead_seconds = 2e-5;
     neutral.step_overhead_seconds = 5e-4;
+    EngineCoefficients neutral_graph = neutral;
+    // A launch from the host takes a few microseconds.
+    neutral_graph.layer_overhead_seconds = 0;
+    neutral_graph.operator_overhead_seconds = 5e-6;
+    neutral_graph.step_overhead_seconds = 2e-4;
     // Coarse to fine. The parent is the nearest coarser node that exists.
     auto parent_of = [&](std::initializer_list<std::string> keys) {
       for (const std::string& k : keys)
         if (auto it = out.find(k); it != out.end()) return it->second;
-      return neutral;
+      return keys.begin()->find("/graph-") == std::string::npos ? neutral : neutral_graph;
     };
     std::set<std::array<std::string, 5>> kinds;
     for (const Fitted& f : *rows)
       kinds.insert({f.training ? "any-train" : "any-serve", f.engine, f.vendor, f.family, f.cls});
     for (int level = 0; level < 6; ++level)
       for (const auto& [any, engine, vendor, family, cls] : kinds) {
-        std::string a = engine_key(any, "", "all"), ac = engine_key(any, "", cls);
-        std::string e = engine_key(engine, "", "all"), ec = engine_key(engine, "", cls);
+        const std::string_view all_of = all_classes(cls);
+        std::string a = engine_key(any, "", all_of), ac = engine_key(any, "", cls);
+        std::string e = engine_key(engine, "", all_of), ec = engine_key(engine, "", cls);
         std::string vc = engine_key(engine, vendor, cls), dc = engine_key(engine, family, cls);
         const std::string key[] = {a, ac, e, ec, vc, dc};
         if (out.count(key[level])) continue;
         switch (level) {
           case 0:
-            fit(a, neutral);
+            fit(a, all_of == "all" ? neutral : neutral_graph);
             break;
           case 1:
             fit(ac, parent_of({a}));
@@ -360,10 +379,13 @@ std::vector<std::pair<std::string, std::string>> write_engine_sheets(const Engin
                          key.substr(0, a), key.substr(a + 1, b - a - 1), key.substr(b + 1));
       out += fmt::format(
           "compute_factor = {:.4g}\nstream_factor = {:.4g}\nattention_factor = {:.4g}\n"
-          "step_overhead_seconds = {:.4g}\n"
-          "layer_overhead_seconds = {:.4g}\n",
-          c.compute_factor, c.stream_factor, c.attention_factor, c.step_overhead_seconds,
-          c.layer_overhead_seconds);
+          "step_overhead_seconds = {:.4g}\n",
+          c.compute_factor, c.stream_factor, c.attention_factor, c.step_overhead_seconds);
+      if (key.find("/graph-") != std::string::npos)
+        out += fmt::format("convolution_factor = {:.4g}\noperator_overhead_seconds = {:.4g}\n",
+                           c.convolution_factor, c.operator_overhead_seconds);
+      else
+        out += fmt::format("layer_overhead_seconds = {:.4g}\n", c.layer_overhead_seconds);
       auto rows = fit.rows.find(key);
       out += fmt::format("overlap = {:.4g}\nerror = {:.4g}\nrows = {}\n", c.overlap, c.error,
                          rows == fit.rows.end() ? 1 : rows->second);

@@ -13,6 +13,7 @@
 #include "decide/verbs.hpp"
 #include "evidence/readout.hpp"
 #include "evidence/row.hpp"
+#include "model/item_options.hpp"
 
 namespace trigon {
 
@@ -77,6 +78,8 @@ struct RowNames {
   std::function<Result<Cluster>(const MachineColumns&)> cluster;
   // Null when the catalogue does not hold it.
   std::function<std::shared_ptr<const Model>(std::string_view)> model;
+  // A network that does whole items, for the item that is asked. Null when no network has the name.
+  std::function<std::shared_ptr<const Model>(std::string_view, const ItemOptions&)> network;
   // The model with its weights stored in a file type that mixes formats ("Q4_K_M").
   std::function<std::shared_ptr<const Model>(const std::shared_ptr<const Model>&, std::string_view)>
       model_in_file_type;
@@ -90,6 +93,11 @@ struct RowNames {
 };
 
 CaseOrRefusal read_case(Schema schema, const Row& row, const RowNames& names);
+
+// Models that do whole items: what is asked and measured of them.
+bool whole_items(const Case& c);
+std::optional<Refusal> read_item_inference(const Row& row, Case& c);
+std::optional<Refusal> read_item_training(const Row& row, Case& c);
 
 CaseOrRefusal read_train_case(const Row& row, const RowNames& names);
 CaseOrRefusal read_infer_case(const Row& row, const RowNames& names);

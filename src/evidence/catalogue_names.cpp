@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "hardware/parse.hpp"
 #include "model/gguf_file_type.hpp"
@@ -49,6 +50,33 @@ class Models {
   std::map<std::pair<const Model*, std::string>, ModelPointer> by_type_;
 };
 
+// Networks by name and item.
+class Networks {
+ public:
+  explicit Networks(const NetworkCatalog& catalog) : catalog_(&catalog) {}
+
+  ModelPointer find(std::string_view name, const ItemOptions& item) {
+    // Tables of several libraries say which one a network is of.
+    constexpr std::string_view kLibrary = "timm:";
+    if (name.substr(0, kLibrary.size()) == kLibrary) name.remove_prefix(kLibrary.size());
+    if (!catalog_->entry(name)) return nullptr;
+    auto key = std::make_tuple(std::string(name), item.size, item.steps.value_or(0),
+                               item.guidance.value_or(false), item.tokens.value_or(0),
+                               item.audio_seconds.value_or(0));
+    auto known = built_.find(key);
+    if (known != built_.end()) return known->second;
+    auto model = catalog_->find(name, item);
+    return built_[key] = model ? std::make_shared<const Model>(std::move(*model)) : nullptr;
+  }
+
+ private:
+  const NetworkCatalog* catalog_;
+  std::map<
+      std::tuple<std::string, std::vector<std::int64_t>, std::int64_t, bool, std::int64_t, double>,
+      ModelPointer>
+      built_;
+};
+
 bool names_link(std::string_view text, std::string_view lower, std::string_view upper) {
   return text.substr(0, lower.size()) == lower || text.substr(0, upper.size()) == upper;
 }
@@ -89,6 +117,10 @@ RowNames row_names(const Catalogues& all) {
   n.cluster = [&all](const MachineColumns& m) { return machine(all.hardware, m); };
   auto models = std::make_shared<Models>(all.models);
   n.model = [models](std::string_view name) { return models->find(name); };
+  auto networks = std::make_shared<Networks>(all.networks);
+  n.network = [networks](std::string_view name, const ItemOptions& item) {
+    return networks->find(name, item);
+  };
   n.model_in_file_type = [models](const ModelPointer& model, std::string_view type) {
     return models->in_file_type(model, type);
   };

@@ -212,12 +212,21 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
     cards = model_ranks;  // a server uses the cards its degrees name, whatever else the node has
     p.data = 1;
   }
+  if (whole_items(c)) {
+    p.tensor = p.pipeline = 1;
+    p.data = static_cast<std::int32_t>(std::clamp<std::int64_t>(cards, 1, 1000000));
+  }
   if (cards == 1 && !p.tensor) p.tensor = p.pipeline = p.data = 1;
   if (auto r = take_hardware(row, names, cards, row.whole("gpus_per_node").value_or(0), c))
     return *r;
   if (const auto watts = row.number("power_cap_w"))
     for (Cluster& h : c.hardware) h.card.power_limit = Watts::base(*watts);
 
+  if (whole_items(c)) {
+    if (auto r = read_item_inference(row, c)) return *r;
+    if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
+    return c;
+  }
   Lengths n;
   n.input = row.whole("input_len");
   n.output = row.whole("output_len");

@@ -30,8 +30,17 @@ constexpr std::array kFormatWords = {
     FormatWord{"fp16", Format::f16},
     FormatWord{"f16", Format::f16},
     FormatWord{"amp", Format::f16},
+    FormatWord{"fp16-amp", Format::f16},
+    FormatWord{"bf16-amp", Format::bf16},
+    FormatWord{"unet-fp8", Format::fp8_tensor},
+    FormatWord{"int8-v2", Format::int8},
+    // Several formats in one network: that of most products.
+    FormatWord{"fp8,fp16,int8", Format::fp8_tensor},
+    FormatWord{"int8,fp16", Format::int8},
+    FormatWord{"int8 and bf16", Format::int8},
+    FormatWord{"mixed-bit palettized/fp16 per readme", Format::f16},
     FormatWord{"fp32", Format::f32},
-    FormatWord{"tf32", Format::f32},
+    FormatWord{"tf32", Format::tf32},
     FormatWord{"fp8", Format::fp8_tensor},
     FormatWord{"fp8-rowwise", Format::fp8_tensor},
     FormatWord{"fp8+bf16", Format::fp8_tensor},
@@ -119,6 +128,24 @@ std::optional<Refusal> take_identity(const Row& row, Case& c, bool zero) {
   return std::nullopt;
 }
 
+namespace {
+
+// A network by name, for the image side, steps and guidance that the row states.
+std::shared_ptr<const Model> network_of(const Row& row, const RowNames& names) {
+  const std::string_view name = row.text("model");
+  auto model = names.network(name, {});
+  if (!model || !model->item) return model;
+  ItemOptions item;
+  const auto side = row.whole("input_len", {"image_size"});
+  if (model->item->unit == WorkUnit::image && side && *side > 1) item.size = {*side};
+  if (model->item->steps > 1) item.steps = row.whole("steps");
+  if (const auto guidance = row.text("guidance"); !guidance.empty())
+    item.guidance = guidance != "0" && guidance != "off";
+  return item.empty() ? model : names.network(name, item);
+}
+
+}  // namespace
+
 std::optional<Refusal> take_model(const Row& row, const RowNames& names, Case& c) {
   const std::string_view name = row.text("model");
   if (!name.empty()) c.model = names.model(name);
@@ -130,7 +157,8 @@ std::optional<Refusal> take_model(const Row& row, const RowNames& names, Case& c
       }
     }
   }
-  if (!c.model || !language_stack(*c.model))
+  if (!c.model && names.network) c.model = network_of(row, names);
+  if (!c.model || !(language_stack(*c.model) || c.model->item))
     return Refusal{RefusalReason::network_outside_catalogue, std::string(name)};
   c.question.model = c.model.get();
   return std::nullopt;
@@ -161,6 +189,7 @@ std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case&
 
 void allow_length(Case& c, std::int64_t tokens) {
   const Stack* s = language_stack(*c.model);
+  if (!s) return;
   const bool rows = s->positions && s->positions->in < tokens;
   if (!rows && !(s->max_context && *s->max_context < tokens)) return;
   auto longer = std::make_shared<Model>(*c.model);

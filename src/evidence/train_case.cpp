@@ -13,12 +13,13 @@ namespace {
 
 // "megatron-bridge 26.04.01" is a name and a version; "torchtitan 2024-12" a name and a date;
 // "FlagPerf megatron" is a framework inside a benchmark. MLPerf entries list the containers of all
-// their benchmarks; language models ran on NeMo in those for NVIDIA's cards.
+// their benchmarks; language models ran on NeMo in those for NVIDIA's cards, other networks on
+// PyTorch with fused layers.
 struct Framework {
   std::string_view name, version, date;
 };
-Framework split_framework(std::string_view text) {
-  if (text.substr(0, 7) == "mlperf-") return {"NeMo", {}, {}};
+Framework split_framework(std::string_view text, bool items) {
+  if (text.substr(0, 7) == "mlperf-") return {items ? "apex" : "NeMo", {}, {}};
   if (text.substr(0, 9) == "FlagPerf ") text.remove_prefix(9);
   const auto space = text.rfind(' ');
   if (space == std::string_view::npos || space + 1 == text.size() ||
@@ -110,6 +111,7 @@ std::optional<Refusal> take_precision(const Row& row, Case& c) {
   p.activations = format_of(precision);
   if (!p.activations) return Refusal{RefusalReason::format_unknown, std::string(precision)};
   if (precision == "fp32" || precision == "tf32") p.recipe = TrainRecipe::fp32;
+  if (whole_items(c)) p.weights = p.activations;
   return std::nullopt;
 }
 
@@ -141,7 +143,7 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   if (auto r = take_method(row, j)) return *r;
   if (auto r = take_precision(row, c)) return *r;
 
-  const Framework f = split_framework(row.text("framework"));
+  const Framework f = split_framework(row.text("framework"), whole_items(c));
   const std::string_view date = f.date.empty() ? row.text("date") : f.date;
   if (auto r = take_engine(f.name, f.version, date, names, c)) return *r;
 
@@ -169,6 +171,12 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   if (auto r = take_hardware(row, names, cards, row.whole("gpus_per_node").value_or(0), c))
     return *r;
 
+  if (whole_items(c)) {
+    if (auto r = read_item_training(row, c)) return *r;
+    c.tuned = row.flag("tuned");
+    if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
+    return c;
+  }
   const auto sequence = row.whole("seq_len");
   if (!sequence || *sequence < 1) return Refusal{RefusalReason::input_missing, "seq_len"};
   j.sequence = sequence;

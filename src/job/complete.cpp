@@ -21,6 +21,11 @@ constexpr double kTokensPerParameter = 20;
 constexpr double kTuneSamples = 52002, kTuneEpochs = 3;
 constexpr std::int64_t kTuneSequence = 2048, kTuneBatch = 16, kTuneRank = 16;
 
+// Goyal et al. 2017 (arXiv:1706.02677): ImageNet-1k's 1,281,167 training images, 90 epochs,
+// minibatches of 256.
+constexpr double kImages = 1281167, kImageEpochs = 90;
+constexpr std::int64_t kImageBatch = 256;
+
 constexpr double kMostCount = 1e18;
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 31;
@@ -29,11 +34,15 @@ constexpr std::int64_t kMostRank = 65536;
 class Completion {
  public:
   Completion(const JobRequest& request, const Model& model) : r_(request), model_(model) {
-    if (const Stack* s = language_stack(model)) limit_ = s->max_context;
+    if (const Stack* s = language_stack(model))
+      limit_ = s->max_context;
+    else
+      items_ = model.item.has_value();
   }
 
   Result<CompleteJob> run() {
     check_limits();
+    if (items_) no_tokens();
     switch (r_.kind) {
       case JobKind::serve:
         serve();
@@ -97,6 +106,44 @@ class Completion {
     range(r_.epochs, 1e-6, 1e9, "--epochs");
     range(r_.concurrency, 1, 1e9, "--concurrency");
     if (r_.rate) range(r_.rate->in_base(), 1e-9, 1e9, "--rate");
+  }
+
+  // Whole items have no tokens to count.
+  void no_tokens() {
+    auto refuse_flag = [&](bool given, const char* flag) {
+      if (given) refuse(message(JobMessage::not_for_items, flag, model_.id), flag);
+    };
+    refuse_flag(r_.input_tokens.has_value(), "--input-tokens");
+    refuse_flag(r_.output_tokens.has_value(), "--output-tokens");
+    refuse_flag(r_.context.has_value(), "--context");
+    refuse_flag(r_.sequence.has_value(), "--sequence");
+    refuse_flag(r_.tokens.has_value(), "--tokens");
+    refuse_flag(r_.limits.ttft.has_value(), "--ttft");
+    refuse_flag(r_.limits.tpot.has_value(), "--tpot");
+    if (r_.method && *r_.method != TuneMethod::full)
+      refuse(message(JobMessage::not_for_items, "--method", model_.id), "--method",
+             message(JobMessage::full_tuning_only));
+    refuse_flag(r_.rank.has_value(), "--rank");
+  }
+
+  // Items to train on, and of one step: those of ImageNet for images, else what is asked.
+  double training_items(double assumed_epochs) {
+    const bool image = model_.item->unit == WorkUnit::image;
+    if (!r_.samples && !image) {
+      refuse(message(BaseMessage::missing_key, "--samples"), "--samples");
+      return 1;
+    }
+    const double samples = r_.samples.value_or(kImages);
+    const double epochs = r_.epochs.value_or(r_.samples ? 1 : assumed_epochs);
+    if (!r_.samples) assume("--samples", message(JobMessage::images_assumed, kImages));
+    if (!r_.epochs) assume("--epochs", message(JobMessage::epochs_assumed, epochs));
+    range(samples * epochs, 1, kMostCount, "--samples");
+    return samples * epochs;
+  }
+  std::int64_t items_of_step() {
+    if (!r_.global_batch)
+      assume("--global-batch", message(JobMessage::items_of_step_assumed, kImageBatch));
+    return r_.global_batch.value_or(kImageBatch);
   }
 
   void within_model(std::int64_t tokens, const char* where) {
@@ -171,7 +218,7 @@ class Completion {
       s.concurrency = 1;
       assume("--concurrency", message(JobMessage::concurrency_assumed));
     }
-    lengths(&s.input_tokens, &s.output_tokens);
+    if (!items_) lengths(&s.input_tokens, &s.output_tokens);
     s.limits = r_.limits;
     job_ = s;
   }
@@ -180,7 +227,7 @@ class Completion {
     no_training_inputs("batch");
     Batch b;
     b.requests = r_.requests;
-    lengths(&b.input_tokens, &b.output_tokens);
+    if (!items_) lengths(&b.input_tokens, &b.output_tokens);
     b.deadline = r_.deadline;
     job_ = b;
   }
@@ -221,6 +268,14 @@ class Completion {
     absent(r_.rank, "--rank", "train");
     absent(r_.method, "--method", "train");
     Train t;
+    t.deadline = r_.deadline;
+    if (items_) {
+      t.sequence = 1;
+      t.tokens = training_items(kImageEpochs);
+      t.global_batch = items_of_step();
+      job_ = t;
+      return;
+    }
     t.sequence = sequence(kTrainSequence);
     if (auto given = tokens(t.sequence)) {
       t.tokens = *given;
@@ -234,13 +289,22 @@ class Completion {
         std::max<std::int64_t>(1, kTrainBatchTokens / std::max<std::int64_t>(t.sequence, 1)));
     if (!r_.global_batch)
       assume("--global-batch", message(JobMessage::global_batch_assumed, t.global_batch));
-    t.deadline = r_.deadline;
     job_ = t;
   }
 
   void finetune() {
     no_serving_inputs("finetune");
     FineTune f;
+    f.deadline = r_.deadline;
+    if (items_) {
+      f.method = TuneMethod::full;
+      if (!r_.method) assume("--method", message(JobMessage::full_tuning_only));
+      f.sequence = 1;
+      f.tokens = training_items(1);
+      f.global_batch = items_of_step();
+      job_ = f;
+      return;
+    }
     f.method = r_.method.value_or(TuneMethod::lora);
     if (!r_.method) assume("--method", message(JobMessage::method_assumed));
     f.sequence = sequence(kTuneSequence);
@@ -265,13 +329,13 @@ class Completion {
       f.adapt_all_linears = r_.adapt_all_linears.value_or(true);
       if (!r_.adapt_all_linears) assume("--adapt", message(JobMessage::adapters_assumed));
     }
-    f.deadline = r_.deadline;
     job_ = f;
   }
 
   const JobRequest& r_;
   const Model& model_;
   std::optional<std::int64_t> limit_;
+  bool items_ = false;  // whole items instead of tokens
   Job job_;
   std::vector<Assumption> assumptions_;
   std::optional<Error> error_;

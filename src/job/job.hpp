@@ -24,6 +24,9 @@ struct ServeLimits {
   std::optional<LatencyLimit> e2e;   // whole request
 };
 
+// Models that do whole items (images, utterances; `Model::item`) have no token counts: their lengths
+// are 0, a request is one item, and training counts items as sequences of one token.
+
 // Open-loop requests at a rate, or a closed loop that keeps `concurrency` in flight. One of them
 // is set.
 struct Serve {

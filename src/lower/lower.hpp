@@ -37,6 +37,19 @@ void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, Opera
 void lower_embedding(const Stack& stack, const Pass& pass, OperatorList& out);
 void lower_head(const Stack& stack, const Pass& pass, OperatorList& out);
 
+// One pass of `items` items over a graph on one rank.
+struct ItemPass {
+  double items = 1;
+  Format activations = Format::f16;  // of what flows between operators
+  Format weights = Format::f16;      // as products read them
+  bool tf32_convolutions = false;    // 32-bit convolutions are multiplied in TF32
+  bool fused_elementwise = true;     // functions of one element join the kernel before them
+  bool flash_attention = true;       // scores stay on the chip where the network allows it
+  bool training = false;             // batch norms take statistics of the batch
+};
+// Appends the operators of a graph, equal ones once with their `repeat`.
+void lower_graph(const Graph& graph, const ItemPass& pass, OperatorList& out);
+
 // Expected number of distinct experts that `tokens` tokens touch when each picks `active` of
 // `experts` uniformly: E (1 - (1 - k/E)^tokens).
 double experts_hit(double experts, double active, double tokens);

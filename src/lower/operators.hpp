@@ -12,6 +12,7 @@ namespace trigon {
 enum class OperatorKind : std::uint8_t {
   gemm,          // m x k times k x n
   grouped_gemm,  // experts: `groups` matrices are read, m rows in all
+  convolution,   // implicit m x k times k x n, `groups` of them side by side
   attention,     // scores and values against a cache or the prompt itself
   elementwise,   // norms, activations, residuals: bytes only
   gather,        // embedding look-up: bytes only
@@ -27,7 +28,8 @@ struct Operator {
   OperatorKind kind = OperatorKind::gemm;
   const char* name = "";  // "attention.q", as in docs and derivations
   double m = 0, n = 0, k = 0;
-  double groups = 1;
+  double groups = 1;  // gemm: products of their own; convolution: channel groups, n and k of one
+  double repeat = 1;  // the same operator so many times, one after another
   Format weights = Format::bf16;      // what the stored matrix is in
   Format activations = Format::bf16;  // what it is multiplied with
   double flops = 0;
@@ -39,8 +41,9 @@ struct Operator {
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;
   std::int32_t ranks = 1;
-  std::int32_t stride = 1;  // between neighbours of the group, in ranks
-  bool trainable = true;    // weights that get a gradient when training
+  std::int32_t stride = 1;     // between neighbours of the group, in ranks
+  bool trainable = true;       // weights that get a gradient when training
+  bool input_gradient = true;  // its input gets one too: not that of the first layer
 };
 
 using OperatorList = std::vector<Operator>;

@@ -38,6 +38,13 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
   Capacity c;
   if (!serving_) return c;
   const Load load = asked(plan);
+  if (graphs()) {
+    // Items that run together: activations grow with each, nothing stays behind.
+    c.max_sequences = largest(1 << 20, [&](double n) {
+      return fits_at(plan, {n, load.context, load.prompt});
+    });
+    return c;
+  }
   const double context_limit =
       stack_->max_context ? static_cast<double>(*stack_->max_context) : kMost;
 

@@ -22,6 +22,8 @@ inline constexpr Formula optimizer{
     "(dense / dense_shards + experts / expert_shards) * (master_bytes + moment_bytes)"};
 inline constexpr Formula adapters{"memory.adapters", "rank * in_plus_out * state_bytes / shards"};
 inline constexpr Formula gathered{"memory.gathered", "units + gradient + dequantised + casts"};
+inline constexpr Formula graph_weights{"memory.graph_weights", "trained / shards + frozen"};
+inline constexpr Formula graph_activations{"memory.graph_activations", "items * item + largest"};
 inline constexpr Formula runtime{"memory.runtime", "context + collectives + graphs"};
 
 }  // namespace trigon::memory_formula

@@ -21,11 +21,12 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
                                          const EnginePolicy& engine, Range usable) {
   MemoryModel m;
   m.stack_ = language_stack(model);
-  if (!m.stack_)
+  if (!m.stack_) m.graphs_ = graph_parts(model, engine);
+  if (!m.stack_ && m.graphs_.empty())
     return fail(ErrorCode::unsupported, message(MemoryMessage::no_language_stack, model.id));
   m.stacks_ = stacks_in_order(model);
   for (const Stack* s : m.stacks_) m.layers_ += s->layers();
-  if (m.stack_->layers() <= 0)
+  if (m.stack_ && m.stack_->layers() <= 0)
     return fail(ErrorCode::malformed, message(MemoryMessage::no_layers, model.id));
   if (!(usable.value > 0) || !std::isfinite(usable.value))
     return fail(ErrorCode::bad_argument, message(MemoryMessage::unusable_memory));
@@ -53,6 +54,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     m.adapt_all_ = tune->adapt_all_linears;
   }
   m.rules_ = {m.main_format_, m.tuning_, m.adapt_all_, m.engine_.mla_absorbed};
+  if (m.graphs()) return m;
 
   std::vector<std::uint16_t> kind_of_run;
   for (const Stack* stack : m.stacks_) {
@@ -175,11 +177,12 @@ double MemoryModel::weight_bits(const Plan& plan) const {
 }
 
 double MemoryModel::activation_element(const Plan& plan) const {
-  return plan.activations == Format::f32 ? 4 : 2;
+  return plan.activations == Format::f32 || plan.activations == Format::tf32 ? 4 : 2;
 }
 
 template <class Recorder>
 RankMemory MemoryModel::evaluate(const Plan& plan, int stage, Recorder& recorder) const {
+  if (graphs()) return graph_memory(plan, static_cast<double>(plan.micro_batch), recorder);
   return serving_ ? serving_memory(plan, stage, asked(plan), recorder)
                   : training_memory(plan, stage, recorder);
 }
@@ -255,6 +258,7 @@ template WeightShare MemoryModel::stage_weights(const Plan&, int, WeightShare*, 
 
 double MemoryModel::weight_bytes(const Plan& plan, int stage) const {
   NoRecord quiet;
+  if (graphs()) return graph_memory(plan, 0, quiet)[MemoryTerm::weights];
   WeightShare experts;
   WeightShare dense = stage_weights(plan, stage, &experts, quiet);
   const double bits = weight_bits(plan);
@@ -292,6 +296,10 @@ FullestRank MemoryModel::fullest(const Plan& plan) const {
 
 FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
   NoRecord quiet;
+  if (graphs())
+    return {graph_memory(plan, serving_ ? load.sequences : static_cast<double>(plan.micro_batch),
+                         quiet),
+            0};
   FullestRank best;
   double least = 0;
   for (int s = 0; s < plan.pipeline; ++s) {

@@ -11,6 +11,7 @@
 #include "engine/policy.hpp"
 #include "hardware/cluster.hpp"
 #include "job/job.hpp"
+#include "memory/graph_bytes.hpp"
 #include "memory/layer_share.hpp"
 #include "memory/memory.hpp"
 #include "memory/saved.hpp"
@@ -55,6 +56,8 @@ class MemoryModel {
   static Range total_range(const RankMemory& memory);
 
   bool serving() const { return serving_; }
+  // The model does whole items by graphs: no cache, and only data parallelism divides anything.
+  bool graphs() const { return !graphs_.empty(); }
   const EnginePolicy& engine() const { return engine_; }
   // Bytes of weights and cached tokens on one rank, for those who price reading them.
   double weight_bytes(const Plan& plan, int stage) const;
@@ -103,9 +106,21 @@ class MemoryModel {
   bool fits_at(const Plan& plan, const Load& load) const;
   Load asked(const Plan& plan) const;
 
+  // A component that is a graph, and how a pass of one item meets it.
+  struct GraphPart {
+    GraphBytes bytes;
+    double rows = 1;  // of a batch for one item in inference
+    bool serves = true, trained = true, frozen = false;
+  };
+  static std::vector<GraphPart> graph_parts(const Model& model, const EnginePolicy& engine);
+  template <class Recorder>
+  RankMemory graph_memory(const Plan& plan, double items, Recorder& recorder) const;
+  double graph_weight_bytes(const GraphPart& part, const Plan& plan, double trained_bytes) const;
+
   const Stack* stack_ = nullptr;
   std::vector<const Stack*> stacks_;  // the encoder, where there is one, then `stack_`
   std::int64_t layers_ = 0;           // of all stacks
+  std::vector<GraphPart> graphs_;
   EnginePolicy engine_;
   Format main_format_ = Format::bf16;
   bool serving_ = true;

@@ -17,6 +17,7 @@ constexpr std::size_t kFormats = static_cast<std::size_t>(Format::count_);
 constexpr std::array<FormatInfo, kFormats> kTable = {{
     {Format::f64, "f64", 1, 8, true, false},
     {Format::f32, "f32", 1, 4, true, false},
+    {Format::tf32, "tf32", 1, 4, true, false},
     {Format::f16, "f16", 1, 2, true, false},
     {Format::bf16, "bf16", 1, 2, true, false},
     {Format::f8_e4m3, "f8_e4m3", 1, 1, true, false},

@@ -12,6 +12,7 @@ namespace trigon {
 enum class Format : std::uint8_t {
   f64,
   f32,
+  tf32,  // stored in 32 bit, multiplied with 10 bits of mantissa
   f16,
   bf16,
   f8_e4m3,

@@ -200,6 +200,9 @@ struct Item {
   std::vector<std::int64_t> size;  // 224 x 224 pixels, 128 tokens: what one item measures
   std::int64_t steps = 1;          // denoising steps in inference
   double audio_seconds = 0;        // of one item, where it is sound
+  // What publications count instead of items, and how many an item has: "frames", 860.
+  std::string counted;
+  double counted_per_item = 1;
 };
 
 // A tensor as a file stores it.

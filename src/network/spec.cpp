@@ -124,7 +124,12 @@ Model network_model(const NetworkSpec& spec, Graph graph, WorkUnit unit,
   m.source = spec.source();
   m.date = spec.family().date;
   m.weight_format = Format::f32;
-  m.item = Item{unit, std::move(size)};
+  Item item;
+  item.unit = unit;
+  item.size = std::move(size);
+  item.counted = spec.text("counted", "");
+  item.counted_per_item = spec.number("counted_per_item", 1);
+  m.item = std::move(item);
   m.components.push_back({spec.id(), ComponentRole::network, std::move(graph)});
   return m;
 }

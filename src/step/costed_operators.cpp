@@ -1,8 +1,24 @@
+#include "step/items.hpp"
 #include "step/pass_time.hpp"
 
 namespace trigon {
 
 std::vector<CostedOperator> costed_operators(const Tables& t, const Plan& plan) {
+  if (!t.stack) {
+    std::vector<CostedOperator> all;
+    const bool training = !t.memory.serving();
+    for (const Component& c : t.model->components) {
+      if (training ? c.training == Component::Training::absent : !c.serves) continue;
+      OperatorList list;
+      const double rows = training ? 1 : static_cast<double>(c.rows);
+      lower_component(t, c, plan.micro_batch * rows, training, list);
+      const double runs =
+          !training && c.runs == Runs::each_step ? static_cast<double>(t.model->item->steps) : 1;
+      for (const Operator& op : list)
+        all.push_back({op, operator_time(t.device, op), op.repeat * runs});
+    }
+    return all;
+  }
   Pass pass;
   std::int64_t sequence = 0;
   if (std::holds_alternative<Serve>(t.job) || std::holds_alternative<Batch>(t.job)) {

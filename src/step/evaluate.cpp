@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "step/evaluate_parts.hpp"
+#include "step/items.hpp"
 
 namespace trigon {
 namespace {
@@ -27,11 +28,17 @@ Evaluation evaluate(const Tables& t, const Plan& plan, Recorder& recorder) {
   if (auto serve = std::get_if<Serve>(&t.job)) {
     // How many sequences are in flight decides the memory, so the load comes first.
     Plan loaded = plan;
-    evaluate_serve(t, *serve, loaded, e, recorder);
+    if (t.stack)
+      evaluate_serve(t, *serve, loaded, e, recorder);
+    else
+      evaluate_item_serve(t, *serve, loaded, e, recorder);
     e.sequences_held = loaded.micro_batch;
     evaluate_memory(t, loaded, e, recorder);
   } else if (auto batch = std::get_if<Batch>(&t.job)) {
-    evaluate_batch(t, *batch, plan, e, recorder);
+    if (t.stack)
+      evaluate_batch(t, *batch, plan, e, recorder);
+    else
+      evaluate_item_batch(t, *batch, plan, e, recorder);
     evaluate_memory(t, plan, e, recorder);
   } else {
     evaluate_train(t, plan, e, recorder);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "step/items.hpp"
 #include "step/serving_passes.hpp"
 
 namespace trigon {
@@ -346,7 +347,10 @@ double capacity_requests_per_second(const Tables& t, Plan plan) {
     Evaluation e;
     NoRecord none;
     Plan p = plan;
-    evaluate_serve(t, job, p, e, none);
+    if (t.stack)
+      evaluate_serve(t, job, p, e, none);
+    else
+      evaluate_item_serve(t, job, p, e, none);
     if (!e.sustainable) return false;
     const ServeLimits& l = job.limits;
     auto within = [&](const std::optional<LatencyLimit>& limit, Metric m) {
@@ -356,7 +360,7 @@ double capacity_requests_per_second(const Tables& t, Plan plan) {
            within(l.tpot, Metric::tpot_percentile_seconds) &&
            within(l.e2e, Metric::e2e_percentile_seconds);
   };
-  double most = plan.data / prefill_seconds(t, plan, 1) * 64;
+  double most = 64 * plan.data / (t.stack ? prefill_seconds(t, plan, 1) : item_batch_seconds(t, 1));
   double low = 0, high = most;
   if (!holds(most * 1e-9)) return 0;
   for (int i = 0; i < 40 && high - low > 1e-4 * high; ++i) {

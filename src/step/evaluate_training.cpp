@@ -135,8 +135,12 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   e[Metric::exposed_communication_seconds] =
       exposed + m * (send + pass.tensor_communication * share);
   e[Metric::bubble_seconds] = bubble;
-  e[Metric::train_tokens_per_second] = step_tokens / step;
-  e[Metric::tokens_per_second_per_gpu] = step_tokens / step / cards;
+  if (t.stack) {
+    e[Metric::train_tokens_per_second] = step_tokens / step;
+    e[Metric::tokens_per_second_per_gpu] = step_tokens / step / cards;
+  } else if (t.model->item->audio_seconds > 0) {
+    e[Metric::audio_seconds_per_second] = sequences / step * t.model->item->audio_seconds;
+  }
   e[Metric::samples_per_second_per_gpu] = sequences / step / cards;
   e[Metric::model_flops_per_gpu_second] = model_flops / step / cards;
   e[Metric::mfu] = model_flops / (step * cards * peak);

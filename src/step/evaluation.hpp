@@ -29,6 +29,8 @@ enum class Metric : std::uint8_t {
   requests_per_second,            // under the asked load
   capacity_requests_per_second,   // largest rate that the cluster sustains within its limits
   utilization,                    // busy share of the steady state
+  denoising_steps_per_second,     // of one batch ("it/s")
+  audio_seconds_per_second,       // seconds of sound done in a second, total
   // Training.
   step_seconds,
   forward_seconds,

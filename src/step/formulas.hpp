@@ -16,6 +16,9 @@ inline constexpr Formula kTimeToFirst{
     "serving.ttft", "request_overhead + wait + prefill + running * decode_step / 2"};
 inline constexpr Formula kFixedBatch{"serving.fixed_batch",
                                      "request_overhead + prefill + steps * decode_step"};
+inline constexpr Formula kItemBatch{"serving.item_batch",
+                                    "request_overhead + once + steps * step + overhead"};
+inline constexpr Formula kItemWait{"serving.item_wait", "busy * pass / 2"};
 inline constexpr Formula kMicroBatch{"training.micro_batch",
                                      "forward + backward + recompute + send"};
 inline constexpr Formula kBubble{"training.bubble", "(pipeline - 1) / virtual * micro_batch_time"};

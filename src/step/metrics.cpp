@@ -20,6 +20,8 @@ const MetricInfo& metric_info(Metric m) {
       {"requests_per_second", "1/s"},
       {"capacity_requests_per_second", "1/s"},
       {"utilization", ""},
+      {"denoising_steps_per_second", "1/s"},
+      {"audio_seconds_per_second", "s/s"},
       {"step_seconds", "s"},
       {"forward_seconds", "s"},
       {"backward_seconds", "s"},

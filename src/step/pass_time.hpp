@@ -20,6 +20,14 @@ PromptPasses prompt_passes(double sequences, double input, double budget);
 // The same for the job's own input. An encoder sees a sequence whole, so it is never cut.
 PromptPasses prompt_passes(const Tables& t, double sequences);
 
+// A table's time at a number of sequences, interpolated; `row` of [tensor][expert].
+PassTime at_batch(const InferenceTables& i, const std::vector<PassTime>& table, std::size_t row,
+                  double batch);
+// Sequences that are costed; evaluation interpolates between them.
+std::vector<std::int32_t> batch_grid(std::int64_t limit, std::int32_t asked);
+// Backward of one operator: gradients of the input and, where weights train, of the weights.
+double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_train);
+
 Pass decode_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double batch);
 Pass prefill_pass(const Tables& t, std::int32_t tensor, std::int32_t expert,
                   const PromptPasses& passes);

@@ -3,11 +3,11 @@
 
 #include "lower/lower.hpp"
 #include "memory/layer_share.hpp"
+#include "step/items.hpp"
 #include "step/pass_time.hpp"
 #include "step/tables.hpp"
 
 namespace trigon {
-namespace {
 
 // Sequences per decode pass that are costed; evaluation interpolates between them. Fine at the
 // start, where a staircase of tiles shows, and about 1.4x apart later.
@@ -21,6 +21,8 @@ std::vector<std::int32_t> batch_grid(std::int64_t limit, std::int32_t asked) {
   grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
   return grid;
 }
+
+namespace {
 
 struct Lengths {
   double input = 0, output = 0;
@@ -152,6 +154,37 @@ PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
   return out;
 }
 
+// Backward of one operator: gradients of the input and, where weights train, of the weights.
+double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_train) {
+  if (op.kind == OperatorKind::convolution) {
+    // Each gradient is as many products as the forward pass: of the input with the filters turned
+    // round, of the weights over all positions.
+    double t = 0, forward = operator_time(d, op).seconds;
+    if (op.input_gradient) t += forward;
+    if (weights_train && op.trainable) t += forward;
+    return t;
+  }
+  if (op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm) {
+    Operator input = op;
+    std::swap(input.n, input.k);
+    double t = op.input_gradient ? operator_time(d, input).seconds : 0;
+    if (weights_train && op.trainable) {
+      Operator weight = op;
+      if (op.kind == OperatorKind::gemm) {
+        weight.m = op.k;
+        weight.k = op.m;
+      }
+      t += operator_time(d, weight).seconds;
+    }
+    return t;
+  }
+  OperatorTime f = operator_time(d, op);
+  // Flash attention recomputes the scores: 5 products instead of 2.
+  if (op.kind == OperatorKind::attention) return 2.5 * f.seconds;
+  if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) return 2 * f.seconds;
+  return f.seconds;  // collectives mirror the forward ones
+}
+
 namespace {
 
 // The prompts of `batch` requests, from their first pass to the last.
@@ -188,29 +221,6 @@ void fill_inference(Tables& t, std::int32_t asked_batch) {
         static_cast<double>(t.stack->hidden) * bits_per_element(t.domain.activations) / 8;
     i.send_per_token.push_back(bytes);
   }
-}
-
-// Backward of one operator: gradients of the input and, where weights train, of the weights.
-double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_train) {
-  if (op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm) {
-    Operator input = op;
-    std::swap(input.n, input.k);
-    double t = operator_time(d, input).seconds;
-    if (weights_train) {
-      Operator weight = op;
-      if (op.kind == OperatorKind::gemm) {
-        weight.m = op.k;
-        weight.k = op.m;
-      }
-      t += operator_time(d, weight).seconds;
-    }
-    return t;
-  }
-  OperatorTime f = operator_time(d, op);
-  // Flash attention recomputes the scores: 5 products instead of 2.
-  if (op.kind == OperatorKind::attention) return 2.5 * f.seconds;
-  if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) return 2 * f.seconds;
-  return f.seconds;  // collectives mirror the forward ones
 }
 
 bool is_collective(OperatorKind k) { return k >= OperatorKind::all_reduce; }
@@ -312,7 +322,29 @@ void fill_train(Tables& t, std::int64_t sequence) {
 
 }  // namespace
 
-const char* weight_class(const Model& model, std::optional<Format> replaced) {
+namespace {
+
+const char* graph_class(std::optional<Format> weights, Format activations) {
+  switch (weights.value_or(activations)) {
+    case Format::f32:
+    case Format::tf32:
+      return "graph-fp32";
+    case Format::int8:
+    case Format::i8:
+      return "graph-int8";
+    case Format::fp8_tensor:
+    case Format::f8_e4m3:
+      return "graph-fp8";
+    default:
+      return "graph-half";
+  }
+}
+
+}  // namespace
+
+const char* weight_class(const Model& model, const PlanDomain& formats) {
+  const std::optional<Format> replaced = formats.weights;
+  if (model.item && !language_stack(model)) return graph_class(replaced, formats.activations);
   Format f = model.weight_format;
   bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
   if (replaced && sixteen) f = *replaced;
@@ -349,6 +381,13 @@ const char* weight_class(const Model& model, std::optional<Format> replaced) {
 
 void reprice(Tables& t, const EngineCoefficients& engine) {
   t.device.engine = engine;
+  if (!t.stack) {
+    if (t.memory.serving())
+      fill_item_inference(t, t.inference.batches);
+    else
+      fill_item_training(t);
+    return;
+  }
   if (auto j = std::get_if<Train>(&t.job)) {
     fill_train(t, j->sequence);
   } else if (auto f = std::get_if<FineTune>(&t.job)) {
@@ -364,7 +403,7 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   Tables t;
   t.model = &model;
   t.stack = language_stack(model);
-  if (!t.stack)
+  if (!t.stack && !model.item)
     return fail(ErrorCode::unsupported, message(StepMessage::no_language_stack, model.id));
   t.job = job;
   t.cluster = cluster;
@@ -372,9 +411,10 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   t.domain = domain;
   t.source = source_stack(model);
   for (const Stack* s : stacks_in_order(model)) t.layers += static_cast<double>(s->layers());
+  if (!t.stack) t.layers = 1;
   bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
-  auto device = make_device_model(cluster, calibration, engine.id, training,
-                                  weight_class(model, domain.weights));
+  auto device =
+      make_device_model(cluster, calibration, engine.id, training, weight_class(model, domain));
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
   // What nobody knows the speed of is refused, not divided by zero.
@@ -390,6 +430,14 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   auto memory = MemoryModel::prepare(model, job, cluster, engine, usable_bytes);
   if (!memory) return tl::unexpected(memory.error());
   t.memory = std::move(*memory);
+  if (!t.stack) {
+    const std::int32_t asked = domain.micro_batch.empty() ? 0 : domain.micro_batch.back();
+    if (training)
+      fill_item_training(t);
+    else
+      fill_item_inference(t, domain.batches.empty() ? batch_grid(0, asked) : domain.batches);
+    return t;
+  }
   if (!training) {
     fill_inference(t, domain.micro_batch.empty() ? 0 : domain.micro_batch.back());
     return t;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 namespace trigon {
-namespace {
 
 PassTime at_batch(const InferenceTables& i, const std::vector<PassTime>& table, std::size_t row,
                   double batch) {
@@ -29,6 +28,8 @@ PassTime at_batch(const InferenceTables& i, const std::vector<PassTime>& table, 
   return {p[n - 1].layers + f * (p[n].layers - p[n - 1].layers),
           p[n - 1].ends + f * (p[n].ends - p[n - 1].ends)};
 }
+
+namespace {
 
 std::size_t row_of(const Tables& t, const Plan& plan) {
   return index_in(t.domain.tensor, plan.tensor) * t.domain.expert.size() +

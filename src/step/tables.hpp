@@ -34,6 +34,8 @@ struct PassTime {
   double ends = 0;    // embedding, final norm and head
 };
 
+// Models that do whole items: `prefill` holds what runs once for an item, `decode` one denoising
+// step, by items in a batch.
 struct InferenceTables {
   std::vector<std::int32_t> batches;   // ascending grid of sequences per pass
   std::vector<PassTime> decode;        // [tensor][expert][batch]
@@ -63,7 +65,8 @@ struct TrainTables {
 
 struct Tables {
   const Model* model = nullptr;
-  const Stack* stack = nullptr;   // whose output is the answer
+  // Whose output is the answer; null: the model does whole items by graphs.
+  const Stack* stack = nullptr;
   const Stack* source = nullptr;  // the encoder that its cross-attention reads, if it has one
   Job job;
   Cluster cluster;  // as asked; evaluation takes counts from the plan
@@ -105,7 +108,8 @@ struct CostedOperator {
 };
 std::vector<CostedOperator> costed_operators(const Tables& tables, const Plan& plan);
 
-// "half", "fp8", "int4", "gguf" ...: the block of engine coefficients a checkpoint falls in.
-const char* weight_class(const Model& model, std::optional<Format> replaced);
+// "half", "fp8", "int4", "gguf" ...: the block of engine coefficients a checkpoint falls in;
+// "graph-half", "graph-int8" ... for models that are graphs.
+const char* weight_class(const Model& model, const PlanDomain& formats);
 
 }  // namespace trigon

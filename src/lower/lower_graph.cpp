@@ -1,0 +1,298 @@
+// Graphs to operators: what each node reads, computes and writes, and which nodes share a kernel.
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "lower/lower.hpp"
+
+namespace trigon {
+namespace {
+
+double d(std::int64_t v) { return static_cast<double>(v); }
+double element_bytes(Format f) { return bits_per_element(f) / 8; }
+
+bool floating(Format f) {
+  return f == Format::f32 || f == Format::f16 || f == Format::bf16 || f == Format::f64;
+}
+
+double gates(RecurrentCell c) {
+  return c == RecurrentCell::lstm ? 4 : c == RecurrentCell::gru ? 3 : 1;
+}
+
+constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+
+class GraphWriter {
+ public:
+  GraphWriter(const Graph& graph, const ItemPass& pass) : g_(graph), pass_(pass) {
+    producer_.assign(g_.values.size(), kNobody);
+    uses_.assign(g_.values.size(), 0);
+    needs_gradient_.assign(g_.values.size(), false);
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      for (ValueId v : g_.nodes[i].outputs) producer_[v] = i;
+      for (ValueId v : g_.nodes[i].inputs) ++uses_[v];
+    }
+    kernel_.assign(g_.nodes.size(), kNobody);
+  }
+
+  std::vector<Operator> run() {
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      const GraphNode& n = g_.nodes[i];
+      bool gradient = false;
+      for (WeightId w : n.weights) gradient = gradient || g_.weights[w].trains;
+      for (ValueId v : n.inputs) gradient = gradient || needs_gradient_[v];
+      for (ValueId v : n.outputs) needs_gradient_[v] = gradient;
+      node_ = i;
+      std::visit([&](const auto& op) { write(n, op); }, n.operation);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  double bytes_of(ValueId v) const {
+    const GraphValue& x = g_.values[v];
+    const Format f = floating(x.format) ? pass_.activations : x.format;
+    return pass_.items * d(elements(x.shape)) * element_bytes(f);
+  }
+  double read(const GraphNode& n) const {
+    double sum = 0;
+    for (ValueId v : n.inputs) sum += bytes_of(v);
+    return sum;
+  }
+  double written(const GraphNode& n) const {
+    double sum = 0;
+    for (ValueId v : n.outputs) sum += bytes_of(v);
+    return sum;
+  }
+  // Stored weights of the node; those in floating point as the pass reads them.
+  double weight_bytes(const GraphNode& n) const {
+    double sum = 0;
+    for (WeightId w : n.weights) {
+      const GraphWeight& x = g_.weights[w];
+      sum += d(elements(x.shape)) * element_bytes(floating(x.format) ? pass_.weights : x.format);
+    }
+    return sum;
+  }
+  Format weight_format(const GraphNode& n) const {
+    if (n.weights.empty()) return pass_.weights;
+    const Format f = g_.weights[n.weights.front()].format;
+    return floating(f) ? pass_.weights : f == Format::i8 || f == Format::u8 ? Format::int8 : f;
+  }
+
+  Operator base(const GraphNode& n, OperatorKind kind) const {
+    Operator op;
+    op.kind = kind;
+    op.name = operation_name(n.operation);
+    op.activations = pass_.activations;
+    op.weights = weight_format(n);
+    op.weight_bytes = weight_bytes(n);
+    op.data_bytes = read(n) + written(n);
+    op.flops = pass_.items * flops(g_, n) / d(n.repeat);
+    op.repeat = d(n.repeat);
+    op.trainable = std::any_of(n.weights.begin(), n.weights.end(),
+                               [&](WeightId w) { return g_.weights[w].trains; });
+    op.input_gradient = std::any_of(n.inputs.begin(), n.inputs.end(),
+                                    [&](ValueId v) { return needs_gradient_[v]; });
+    return op;
+  }
+  void emit(Operator op) {
+    kernel_[node_] = out_.size();
+    out_.push_back(op);
+  }
+
+  // The operator whose kernel a function of single elements can join: it makes the node's first
+  // input, of the same size, and nobody else reads that.
+  std::size_t host_kernel(const GraphNode& n) const {
+    if (!pass_.fused_elementwise) return kNobody;
+    for (ValueId v : n.inputs) {
+      if (uses_[v] != 1 || producer_[v] == kNobody) continue;
+      const std::size_t kernel = kernel_[producer_[v]];
+      if (kernel == kNobody) continue;
+      if (elements(g_.values[v].shape) != elements(g_.values[n.outputs.front()].shape)) continue;
+      if (out_[kernel].repeat == d(n.repeat)) return kernel;
+    }
+    return kNobody;
+  }
+  bool join(const GraphNode& n, double flops_of_node) {
+    const std::size_t kernel = host_kernel(n);
+    if (kernel == kNobody) return false;
+    Operator& op = out_[kernel];
+    // What it writes replaces what the kernel would have written; other inputs are read besides.
+    op.data_bytes += read(n) - written(n);
+    op.data_bytes += weight_bytes(n);
+    op.flops += op.kind == OperatorKind::elementwise ? flops_of_node : 0;
+    kernel_[node_] = kernel;
+    return true;
+  }
+
+  void write(const GraphNode& n, const Convolution& c) {
+    Operator op = base(n, OperatorKind::convolution);
+    const TensorShape& x = g_.values[n.inputs.front()].shape;
+    const TensorShape& y = g_.values[n.outputs.front()].shape;
+    const double groups = d(c.groups), window = d(c.window);
+    if (c.transposed) {
+      op.m = pass_.items * d(elements(x)) / d(x.front());
+      op.n = d(y.front()) / groups * window;
+      op.k = d(x.front()) / groups;
+    } else {
+      op.m = pass_.items * d(elements(y)) / d(y.front());
+      op.n = d(y.front()) / groups;
+      op.k = d(x.front()) / groups * window;
+    }
+    op.groups = groups;
+    op.flops = 2 * op.m * op.n * op.k * groups;
+    if (pass_.tf32_convolutions && op.activations == Format::f32 && op.weights == Format::f32)
+      op.activations = op.weights = Format::tf32;
+    emit(op);
+  }
+  void write(const GraphNode& n, const Projection&) {
+    Operator op = base(n, OperatorKind::gemm);
+    const TensorShape& x = g_.values[n.inputs.front()].shape;
+    op.m = pass_.items * d(elements(x)) / d(x.back());
+    op.k = d(x.back());
+    op.n = d(elements(g_.weights[n.weights.front()].shape)) / op.k;
+    op.flops = 2 * op.m * op.n * op.k;
+    emit(op);
+  }
+  void product(const GraphNode& n, const char* name, double batch, double m, double cols, double k,
+               double bytes) {
+    Operator op = base(n, OperatorKind::gemm);
+    op.name = name;
+    op.groups = pass_.items * batch;
+    op.m = m * op.groups;
+    op.n = cols;
+    op.k = k;
+    op.weights = pass_.activations;
+    op.weight_bytes = 0;
+    op.data_bytes = bytes;
+    op.flops = 2 * op.m * cols * k;
+    op.trainable = op.input_gradient;  // both operands get a gradient
+    emit(op);
+  }
+  void write(const GraphNode& n, const MatrixProduct& p) {
+    product(n, "product", d(p.batch), d(p.m), d(p.n), d(p.k), read(n) + written(n));
+  }
+  void write(const GraphNode& n, const AttentionCore& a) {
+    const double sequences = d(a.sequences), heads = d(a.heads);
+    if (a.fused && pass_.flash_attention) {
+      Operator op = base(n, OperatorKind::attention);
+      op.sequences = pass_.items * sequences;
+      op.query_tokens = d(a.queries);
+      op.key_tokens = a.causal ? (d(a.keys) + 1) / 2 : d(a.keys);
+      op.group_size = heads / d(a.kv_heads);
+      op.m = heads;
+      op.n = d(a.kv_heads);
+      op.k = d(a.head_dim);
+      op.weights = pass_.activations;
+      op.flops =
+          2 * op.sequences * heads * op.query_tokens * op.key_tokens * d(a.head_dim + a.value_dim);
+      op.trainable = false;
+      emit(op);
+      return;
+    }
+    // Scores are written, normalised and read again.
+    const double scores = pass_.items * sequences * heads * d(a.queries) * d(a.keys) *
+                          element_bytes(pass_.activations);
+    const double q = bytes_of(n.inputs[0]), k = bytes_of(n.inputs[1]), v = bytes_of(n.inputs[2]);
+    const double bias = n.inputs.size() > 3 ? bytes_of(n.inputs[3]) : 0;
+    product(n, "attention.scores", sequences * heads, d(a.queries), d(a.keys), d(a.head_dim),
+            q + k + scores);
+    Operator soft = base(n, OperatorKind::elementwise);
+    soft.name = "attention.softmax";
+    soft.weight_bytes = 0;
+    soft.trainable = false;
+    soft.data_bytes = (pass_.fused_elementwise ? 2 : 4) * scores + bias;
+    soft.flops = 4 * scores / element_bytes(pass_.activations);
+    emit(soft);
+    product(n, "attention.values", sequences * heads, d(a.queries), d(a.value_dim), d(a.keys),
+            scores + v + written(n));
+  }
+  void write(const GraphNode& n, const Normalization& x) {
+    const bool statistics = x.kind != Statistics::batch || pass_.training;
+    Operator op = base(n, OperatorKind::elementwise);
+    // Stored statistics make a batch norm a function of single elements; folding it into the
+    // convolution before it is the same saving.
+    if (!statistics && join(n, op.flops)) return;
+    // Statistics over more than a row are a pass of their own.
+    const bool rows = x.kind == Statistics::layer || x.kind == Statistics::rms;
+    if (statistics && !rows) op.data_bytes += read(n);
+    emit(op);
+  }
+  void write(const GraphNode& n, const Elementwise&) {
+    Operator op = base(n, OperatorKind::elementwise);
+    if (!join(n, op.flops)) emit(op);
+  }
+  void write(const GraphNode& n, const Softmax&) { emit(base(n, OperatorKind::elementwise)); }
+  void write(const GraphNode& n, const Pooling&) { emit(base(n, OperatorKind::elementwise)); }
+  void write(const GraphNode& n, const Reduction&) { emit(base(n, OperatorKind::elementwise)); }
+  void write(const GraphNode& n, const Selection&) { emit(base(n, OperatorKind::elementwise)); }
+  void write(const GraphNode& n, const Move&) { emit(base(n, OperatorKind::elementwise)); }
+  void write(const GraphNode& n, const Reinterpret&) {
+    if (!n.inputs.empty() && producer_[n.inputs.front()] != kNobody)
+      kernel_[node_] = kernel_[producer_[n.inputs.front()]];
+  }
+  void write(const GraphNode& n, const TableLookup& t) {
+    Operator op = base(n, OperatorKind::gather);
+    const double stored = op.weight_bytes;
+    // Only the rows that are asked for are read.
+    op.weight_bytes = 0;
+    op.data_bytes = written(n) * 2;
+    op.m = pass_.items * d(t.rows_read);
+    op.n = stored;
+    emit(op);
+  }
+  void write(const GraphNode& n, const Recurrence& r) {
+    const double rows = d(r.steps) * pass_.items, width = gates(r.cell) * d(r.hidden);
+    const double directions = d(r.directions), element = element_bytes(pass_.activations);
+    Operator in = base(n, OperatorKind::gemm);
+    in.name = "recurrence.input";
+    in.m = rows;
+    in.n = width * directions;
+    in.k = d(r.input);
+    in.flops = 2 * in.m * in.n * in.k;
+    in.weight_bytes = in.n * in.k * element_bytes(pass_.weights);
+    in.data_bytes = (in.m * in.k + in.m * in.n) * element;
+    emit(in);
+    Operator step = in;
+    step.name = "recurrence.step";
+    step.m = pass_.items;
+    step.n = width;
+    step.k = d(r.hidden);
+    step.flops = 2 * step.m * step.n * step.k;
+    step.weight_bytes = step.n * step.k * element_bytes(pass_.weights);
+    step.data_bytes = pass_.items * (2 * width + 3 * d(r.hidden)) * element;
+    step.repeat *= d(r.steps) * directions;
+    step.input_gradient = true;
+    emit(step);
+  }
+
+  const Graph& g_;
+  const ItemPass& pass_;
+  std::vector<std::size_t> producer_, kernel_;  // of each value; of each node
+  std::vector<int> uses_;
+  std::vector<bool> needs_gradient_;
+  std::vector<Operator> out_;
+  std::size_t node_ = 0;
+};
+
+}  // namespace
+
+void lower_graph(const Graph& graph, const ItemPass& pass, OperatorList& out) {
+  using Key = std::tuple<OperatorKind, std::string_view, double, double, double, double, double,
+                         double, double, Format, bool, bool, double, double>;
+  std::map<Key, std::size_t> known;
+  for (Operator& op : GraphWriter(graph, pass).run()) {
+    const Key key{op.kind,       op.name,        op.m,
+                  op.n,          op.k,           op.groups,
+                  op.data_bytes, op.flops,       op.weight_bytes,
+                  op.weights,    op.trainable,   op.input_gradient,
+                  op.sequences,  op.query_tokens};
+    auto [it, fresh] = known.emplace(key, out.size());
+    if (fresh)
+      out.push_back(op);
+    else
+      out[it->second].repeat += op.repeat;
+  }
+}
+
+}  // namespace trigon

@@ -1,0 +1,106 @@
+// What a rank holds of a model that is made of graphs: weights of all components, values alive in
+// the largest of them, values saved for the backward pass.
+
+#include <algorithm>
+#include <cmath>
+
+#include "memory/formulas.hpp"
+#include "memory/memory_model.hpp"
+#include "memory/recipe.hpp"
+
+namespace trigon {
+
+std::vector<MemoryModel::GraphPart> MemoryModel::graph_parts(const Model& model,
+                                                             const EnginePolicy& engine) {
+  std::vector<GraphPart> out;
+  for (const Component& c : model.components) {
+    auto graph = std::get_if<Graph>(&c.body);
+    if (!graph) continue;
+    GraphPart part;
+    part.bytes = bytes_of_graph(*graph, engine.flash_attention, true);
+    part.rows = static_cast<double>(c.rows);
+    part.serves = c.serves;
+    part.trained = c.training == Component::Training::trained;
+    part.frozen = c.training == Component::Training::frozen;
+    out.push_back(part);
+  }
+  return out;
+}
+
+// Weights in floating point take the plan's format, others keep theirs.
+double MemoryModel::graph_weight_bytes(const GraphPart& part, const Plan& plan,
+                                       double trained_bytes) const {
+  if (trained_bytes > 0) return part.bytes.weight_floats * trained_bytes + part.bytes.weight_bytes;
+  if (plan.weights == main_format_) return part.bytes.stored_bytes;
+  return part.bytes.weight_floats * bits_per_element(plan.weights) / 8 + part.bytes.weight_bytes;
+}
+
+template <class Recorder>
+RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& recorder) const {
+  RankMemory m;
+  const StateBytes state = state_bytes(plan.recipe);
+  const double element = bits_per_element(plan.activations) / 8;
+  const double shards = std::max(1, plan.data);
+  auto divided = [&](double bytes, int from) { return plan.zero >= from ? bytes / shards : bytes; };
+  double trained = 0, frozen = 0, parameters = 0, alive = 0, kept = 0, working = 0;
+  for (const GraphPart& p : graphs_) {
+    if (serving_) {
+      if (!p.serves) continue;
+      frozen += graph_weight_bytes(p, plan, 0);
+      alive = std::max(alive, p.rows * p.bytes.forward.at(element));
+      continue;
+    }
+    if (p.trained) {
+      trained += graph_weight_bytes(p, plan, state.weight);
+      parameters += p.bytes.parameters;
+      kept += p.bytes.saved.at(element);
+      // The backward of a node holds its inputs and outputs and the gradients of both.
+      working = std::max(working, 2 * p.bytes.largest.at(element));
+    } else if (p.frozen) {
+      frozen += graph_weight_bytes(p, plan, bits_per_element(plan.activations) / 8);
+      alive = std::max(alive, p.bytes.forward.at(element));
+    }
+  }
+  m[MemoryTerm::weights] = divided(trained, 3) + frozen;
+  recorder.step([&] {
+    return DerivationStep{&memory_formula::graph_weights,
+                          m[MemoryTerm::weights],
+                          "B",
+                          "one rank",
+                          {{"trained", trained, "B"},
+                           {"shards", plan.zero >= 3 ? shards : 1, ""},
+                           {"frozen", frozen, "B"}}};
+  });
+  double item = alive, largest = 0;
+  if (!serving_) {
+    m[MemoryTerm::gradients] = divided(parameters * state.gradient, 2);
+    m[MemoryTerm::master_weights] = divided(parameters * state.master, 1);
+    m[MemoryTerm::optimizer] = divided(parameters * state.moments, 1);
+    if (state.cast_copy > 0) m[MemoryTerm::gathered] = parameters * state.cast_copy;
+    // Checkpointing keeps what the segments start from; with segments of equal size that is about
+    // the square root (Chen et al. 2016, arXiv:1604.06174), and one segment is rebuilt whole.
+    if (plan.recompute == Recompute::full) {
+      const double segments = std::sqrt(std::max(1.0, kept / std::max(1.0, working / 2)));
+      kept = 2 * kept / segments;
+    }
+    // Frozen components run before the trained ones keep anything.
+    item = std::max(kept, alive);
+    largest = items * working;
+  }
+  m[MemoryTerm::activations] = items * item + largest;
+  recorder.step([&] {
+    return DerivationStep{&memory_formula::graph_activations,
+                          m[MemoryTerm::activations],
+                          "B",
+                          "one rank",
+                          {{"items", items, ""}, {"item", item, "B"}, {"largest", largest, "B"}}};
+  });
+  add_runtime(plan, m, recorder);
+  m[MemoryTerm::fragmentation] = engine_.fragmentation * m[MemoryTerm::activations];
+  return m;
+}
+
+template RankMemory MemoryModel::graph_memory(const Plan&, double, NoRecord&) const;
+template RankMemory MemoryModel::graph_memory(const Plan&, double, Record&) const;
+
+}  // namespace trigon

@@ -1,0 +1,106 @@
+#include "step/items.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "step/pass_time.hpp"
+
+namespace trigon {
+namespace {
+
+bool serves(const Component& c) { return c.serves; }
+
+// A pass takes as long as the device works, or as the host needs to launch it all.
+double pass_seconds(const DeviceModel& d, const OperatorList& ops) {
+  double launches = 0;
+  for (const Operator& op : ops) launches += op.repeat;
+  return std::max(list_seconds(d, ops), launches * d.engine.operator_overhead_seconds);
+}
+
+}  // namespace
+
+void lower_component(const Tables& t, const Component& component, double items, bool training,
+                     OperatorList& out) {
+  const Graph* graph = std::get_if<Graph>(&component.body);
+  if (!graph) return;
+  ItemPass pass;
+  pass.items = items;
+  pass.activations = t.domain.activations;
+  pass.weights = t.domain.weights.value_or(t.domain.activations);
+  pass.tf32_convolutions = t.engine.tf32_convolutions;
+  pass.fused_elementwise = t.engine.launch == Launch::graphs;
+  pass.flash_attention = t.engine.flash_attention;
+  pass.training = training;
+  lower_graph(*graph, pass, out);
+}
+
+void fill_item_inference(Tables& t, const std::vector<std::int32_t>& batches) {
+  InferenceTables& i = t.inference;
+  i.batches = batches;
+  i.prefill.clear();
+  i.decode.clear();
+  OperatorList ops;
+  for (std::int32_t b : i.batches) {
+    PassTime once, step;
+    for (const Component& c : t.model->components) {
+      if (!serves(c)) continue;
+      ops.clear();
+      lower_component(t, c, b * static_cast<double>(c.rows), false, ops);
+      PassTime& into = c.runs == Runs::once ? once : step;
+      into.layers += pass_seconds(t.device, ops);
+      into.ends += t.device.engine.step_overhead_seconds;
+    }
+    i.prefill.push_back(once);
+    i.decode.push_back(step);
+  }
+}
+
+void fill_item_training(Tables& t) {
+  TrainTables& tr = t.train;
+  tr.pass.clear();
+  tr.forward_flops = tr.attention_forward_flops = tr.head_flops = 0;
+  tr.parameters = tr.trainable_parameters = 0;
+  for (const Component& c : t.model->components) {
+    auto graph = std::get_if<Graph>(&c.body);
+    if (!graph || c.training != Component::Training::trained) continue;
+    tr.forward_flops += 2 * multiply_accumulates(*graph);
+    tr.parameters += static_cast<double>(count_parameters(*graph));
+  }
+  tr.trainable_parameters = tr.parameters;
+  tr.trainable_share = 1;
+  OperatorList ops;
+  // Only data parallelism divides a graph; other degrees are refused before they get here.
+  for (std::size_t degrees =
+           t.domain.tensor.size() * t.domain.expert.size() * t.domain.context.size() * 2;
+       degrees > 0; --degrees)
+    for (std::int32_t mb : t.domain.micro_batch) {
+      TrainPass pass;
+      for (const Component& c : t.model->components) {
+        if (c.training == Component::Training::absent) continue;
+        ops.clear();
+        const bool trained = c.training == Component::Training::trained;
+        lower_component(t, c, mb, trained, ops);
+        double forward = 0, backward = 0, launches = 0;
+        for (const Operator& op : ops) {
+          forward += op.repeat * operator_time(t.device, op).seconds;
+          if (trained) backward += op.repeat * backward_seconds(t.device, op, true);
+          launches += op.repeat;
+        }
+        const double host = launches * t.device.engine.operator_overhead_seconds;
+        pass.forward += std::max(forward, host);
+        // Products have two gradients to launch; autograd adds its own work to each.
+        if (trained) pass.backward += std::max(backward, 2 * host);
+      }
+      tr.pass.push_back(pass);
+    }
+}
+
+double item_batch_seconds(const Tables& t, double items) {
+  const PassTime once = at_batch(t.inference, t.inference.prefill, 0, items);
+  const PassTime step = at_batch(t.inference, t.inference.decode, 0, items);
+  const double steps = static_cast<double>(t.model->item->steps);
+  return t.device.engine.request_overhead_seconds + once.layers + once.ends +
+         steps * (step.layers + step.ends);
+}
+
+}  // namespace trigon
