@@ -25,6 +25,7 @@ using MetricEstimates = std::array<std::optional<Estimate<double>>, kMetrics>;
 struct PlanReport {
   Cluster cluster;
   std::string engine;  // id and version
+  std::optional<Item> item;  // what the model does in one go; absent: tokens
   Plan plan;
   MetricEstimates metrics;
   RankMemory memory;      // of the fullest rank, by term

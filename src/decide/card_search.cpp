@@ -173,7 +173,9 @@ double job_hours(const Setup& s, const Evaluation& e) {
 
 double speed_of(const CardResult& r) {
   const Evaluation& e = r.chosen->evaluation;
-  if (r.setup->training) return e[Metric::train_tokens_per_second];
+  if (r.setup->training)
+    return r.setup->stack ? e[Metric::train_tokens_per_second]
+                          : e[Metric::samples_per_second_per_gpu] * r.setup->cluster.count();
   auto serve = std::get_if<Serve>(&r.setup->job);
   return serve && serve->rate ? 1 / e[Metric::utilization] : e[Metric::requests_per_second];
 }

@@ -41,7 +41,9 @@ Result<CompareAnswer> compare(const Catalogues& all, const Question& q,
     if (a.rows.empty()) {
       a.job = s->job;
       a.assumptions = s->assumptions;
-      a.deciding = s->training                             ? Metric::train_tokens_per_second
+      a.deciding = q.model->item && !s->stack ? (s->training ? Metric::samples_per_second_per_gpu
+                                                             : Metric::requests_per_second)
+                   : s->training              ? Metric::train_tokens_per_second
                    : std::holds_alternative<Serve>(s->job) ? Metric::capacity_requests_per_second
                                                            : Metric::output_tokens_per_second;
     } else {

@@ -79,6 +79,11 @@ void fill_money(PlanReport& r, const Setup& s, const Money& money) {
     at(Metric::usd_total) =
         Estimate<double>{hour.value * month, hour.low * month, hour.high * month, hour.basis};
   }
+  if (auto rate = at(Metric::requests_per_second); !s.stack && rate && rate->value > 0) {
+    Estimate<double> seconds_per_item{1 / rate->value, 1 / std::max(rate->high, 1e-300),
+                                      1 / std::max(rate->low, 1e-300), rate->basis};
+    at(Metric::usd_per_million_items) = times(seconds_per_item, 1e6 / 3600);
+  }
   Metric speed = s.training ? Metric::train_tokens_per_second : Metric::output_tokens_per_second;
   if (auto rate = at(speed); rate && rate->value > 0) {
     Estimate<double> seconds_per_token{1 / rate->value, 1 / std::max(rate->high, 1e-300),

@@ -58,7 +58,9 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
         if (limit) beyond += kWorst + std::clamp(value / limit->at_most.in_base() - 1, 0.0, kWorst);
       };
       double steps = std::max<double>(0, static_cast<double>(serve->output_tokens) - 1);
-      double prompt = e[Metric::prefill_seconds], step = e.lone_step_seconds;
+      // Whole items have no prompt: one of them alone is the least there is.
+      double prompt = s.stack ? e[Metric::prefill_seconds] : 0, step = e.lone_step_seconds;
+      if (!s.stack) steps = 1;
       least(serve->limits.ttft, prompt);
       least(serve->limits.tpot, step);
       least(serve->limits.e2e, prompt + steps * step);
@@ -97,6 +99,7 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
   Evaluation base = recorder ? evaluate(*tables, plan, *recorder) : evaluate(*tables, plan);
   PlanReport r;
   r.cluster = s.cluster;
+  r.item = s.model->item;
   r.engine = s.engine.version.empty() ? s.engine.id : s.engine.id + " " + s.engine.version;
   r.plan = plan;
   if (std::holds_alternative<Serve>(s.job)) r.plan.micro_batch = std::max(1, base.sequences_held);

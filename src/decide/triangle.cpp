@@ -31,8 +31,11 @@ double share_of_precisions(const Accelerator& a) {
 
 double deciding_speed(const PlanReport& r, bool training) {
   // Serving at a rate delivers the rate whatever the card; what it could deliver is its speed.
-  const auto& trains = r[Metric::train_tokens_per_second];
-  if (training) return trains ? trains->value : 0;
+  if (training) {
+    if (const auto& tokens = r[Metric::train_tokens_per_second]) return tokens->value;
+    const auto& samples = r[Metric::samples_per_second_per_gpu];
+    return samples ? samples->value * r.cluster.count() : 0;
+  }
   for (Metric m : {Metric::capacity_requests_per_second, Metric::output_tokens_per_second})
     if (const auto& e = r[m]; e && e->value > 0) return e->value;
   return 0;

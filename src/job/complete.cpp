@@ -58,6 +58,7 @@ class Completion {
         break;
     }
     if (error_) return tl::unexpected(*error_);
+    std::visit([&](auto& j) { j.item = model_.item; }, job_);
     return CompleteJob{std::move(job_), std::move(assumptions_)};
   }
 

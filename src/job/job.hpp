@@ -9,6 +9,7 @@
 
 #include "base/message.hpp"
 #include "base/quantity.hpp"
+#include "model/item.hpp"
 
 namespace trigon {
 
@@ -24,8 +25,8 @@ struct ServeLimits {
   std::optional<LatencyLimit> e2e;   // whole request
 };
 
-// Models that do whole items (images, utterances; `Model::item`) have no token counts: their lengths
-// are 0, a request is one item, and training counts items as sequences of one token.
+// Models that do whole items (images, utterances; `Model::item`) have no token counts: their
+// lengths are 0, a request is one item, and training counts items as sequences of one token.
 
 // Open-loop requests at a rate, or a closed loop that keeps `concurrency` in flight. One of them
 // is set.
@@ -34,6 +35,7 @@ struct Serve {
   std::optional<double> concurrency;
   std::int64_t input_tokens = 0, output_tokens = 0;
   ServeLimits limits;
+  std::optional<Item> item;  // what one request or sample is; absent: tokens
 };
 
 // Offline inference: all work is there at once, only throughput counts.
@@ -41,6 +43,7 @@ struct Batch {
   std::optional<double> requests;  // how many; absent: steady throughput is the question
   std::int64_t input_tokens = 0, output_tokens = 0;
   std::optional<Seconds> deadline;
+  std::optional<Item> item;  // what one request or sample is; absent: tokens
 };
 
 struct Train {
@@ -48,6 +51,7 @@ struct Train {
   std::int64_t sequence = 0;
   std::int64_t global_batch = 0;  // sequences per optimizer step
   std::optional<Seconds> deadline;
+  std::optional<Item> item;  // what one request or sample is; absent: tokens
 };
 
 enum class TuneMethod : std::uint8_t { full, lora, qlora };
@@ -60,9 +64,13 @@ struct FineTune {
   std::int64_t rank = 0;          // of the adapters
   bool adapt_all_linears = true;  // else attention q and v only
   std::optional<Seconds> deadline;
+  std::optional<Item> item;  // what one request or sample is; absent: tokens
 };
 
 using Job = std::variant<Serve, Batch, Train, FineTune>;
+inline const std::optional<Item>& item_of(const Job& job) {
+  return std::visit([](const auto& j) -> const std::optional<Item>& { return j.item; }, job);
+}
 
 // What the user wrote; absent members are filled by `complete`.
 enum class JobKind : std::uint8_t { serve, batch, train, finetune };

@@ -34,8 +34,8 @@ std::string compare_text(const CompareAnswer& a, const Asked& asked, const TextS
   std::stable_sort(order.begin(), order.end(), [&](const CompareRow* x, const CompareRow* y) {
     return sign * x->report[a.deciding]->value < sign * y->report[a.deciding]->value;
   });
-  const char* unit = metric_info(a.deciding).unit;
-  std::string deciding = metric_label(a.deciding, l);
+  const std::string unit = unit_in_words(a.deciding, item_of(a.job), l);
+  std::string deciding = metric_label(a.deciding, item_of(a.job), l);
   if (order.empty()) {
     page.paragraph(label(PresentMessage::verdict_compare_none, l), Tone::bad);
   } else {
@@ -69,7 +69,7 @@ std::string compare_text(const CompareAnswer& a, const Asked& asked, const TextS
   for (const CompareRow& row : a.rows)
     ratios.emplace_back(runs(row) && row.ratio > 0 ? significant(row.ratio) : std::string("-"));
   for (Metric m : side_by_side(a.job, a.deciding)) {
-    NumberColumn column(metric_info(m).unit);
+    NumberColumn column(unit_in_words(m, item_of(a.job), l));
     bool known = false;
     for (const CompareRow& row : a.rows)
       if (row.report[m]) column.see(row.report[m]->value), known = true;

@@ -8,8 +8,12 @@ namespace {
 // The one or two numbers of a sentence: how fast, and what it costs.
 std::string headline(const PlanReport& r, const Job& job, Language l) {
   std::vector<Metric> order =
-      is_training(job)
-          ? std::vector<Metric>{Metric::time_to_train_seconds, Metric::train_tokens_per_second}
+      item_of(job) && !is_training(job)
+          ? std::vector<Metric>{Metric::requests_per_second, Metric::e2e_seconds}
+      : is_training(job)
+          ? std::vector<Metric>{Metric::time_to_train_seconds,
+                                item_of(job) ? Metric::samples_per_second_per_gpu
+                                             : Metric::train_tokens_per_second}
           : std::vector<Metric>{Metric::output_tokens_per_second, Metric::tpot_seconds};
   std::string out;
   for (Metric m : order) {

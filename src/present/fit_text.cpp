@@ -19,6 +19,8 @@ Tone mark_tone(FitMark m) {
 
 // The number that says how fast: tokens per second of one user, or of the training job.
 Metric speed_of(const Job& job) {
+  if (item_of(job))
+    return is_training(job) ? Metric::samples_per_second_per_gpu : Metric::requests_per_second;
   if (is_training(job)) return Metric::train_tokens_per_second;
   return std::holds_alternative<Batch>(job) ? Metric::output_tokens_per_second
                                             : Metric::decode_tokens_per_second_user;
@@ -31,7 +33,16 @@ std::vector<Metric> fit_metrics(const Job& job) {
             Metric::headroom_bytes,
             Metric::step_seconds,
             Metric::train_tokens_per_second,
+            Metric::samples_per_second_per_gpu,
             Metric::time_to_train_seconds};
+  if (item_of(job))
+    return {Metric::memory_bytes,
+            Metric::usable_bytes,
+            Metric::headroom_bytes,
+            Metric::max_sequences,
+            Metric::e2e_seconds,
+            Metric::requests_per_second,
+            Metric::denoising_steps_per_second};
   return {Metric::memory_bytes,
           Metric::usable_bytes,
           Metric::headroom_bytes,
@@ -83,12 +94,13 @@ std::string one_card(const FitAnswer& a, const Asked& asked, const TextStyle& st
 struct FitColumns {
   NumberColumn need{"B"}, usable{"B"}, free{"B"}, context{"tokens"}, sequences{""}, speed;
   Metric speed_metric;
-  bool training;
+  bool training, items;
 
   FitColumns(const Job* job, const std::vector<const FitRow*>& rows)
-      : speed("tokens/s"),
+      : speed(job ? unit_in_words(speed_of(*job), item_of(*job), Language::english) : "tokens/s"),
         speed_metric(job ? speed_of(*job) : Metric::decode_tokens_per_second_user),
-        training(job && is_training(*job)) {
+        training(job && is_training(*job)),
+        items(job && item_of(*job).has_value()) {
     for (const FitRow* row : rows) {
       auto see = [&](NumberColumn& c, Metric m) {
         if (row->report[m]) c.see(row->report[m]->value);
@@ -106,10 +118,11 @@ struct FitColumns {
     out.push_back({usable.header(name(PresentMessage::col_usable)), true, 4});
     out.push_back({free.header(name(PresentMessage::col_free)), true});
     if (!training) {
-      out.push_back({name(PresentMessage::col_context), true, 1});
+      if (!items) out.push_back({name(PresentMessage::col_context), true, 1});
       out.push_back({name(PresentMessage::col_sequences), true, 2});
     }
-    out.push_back({speed.header(name(speed_metric == Metric::decode_tokens_per_second_user
+    out.push_back({speed.header(name(items ? PresentMessage::col_throughput
+                                     : speed_metric == Metric::decode_tokens_per_second_user
                                          ? PresentMessage::col_user_speed
                                          : PresentMessage::col_train_speed)),
                    true, 1});
@@ -121,7 +134,7 @@ struct FitColumns {
     out.emplace_back(usable.cell(r[Metric::usable_bytes]));
     out.emplace_back(free.cell(r[Metric::headroom_bytes]));
     if (!training) {
-      out.emplace_back(context.cell(r[Metric::max_context_tokens]));
+      if (!items) out.emplace_back(context.cell(r[Metric::max_context_tokens]));
       out.emplace_back(sequences.cell(r[Metric::max_sequences]));
     }
     out.emplace_back(speed.cell(r[speed_metric]));

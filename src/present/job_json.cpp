@@ -88,8 +88,24 @@ JsonNode arg_json(const MessageArg& a) {
 
 }  // namespace
 
+namespace {
+
+JsonNode item_json(const Item& item) {
+  constexpr const char* units[] = {"sequence", "image", "volume", "sample", "utterance"};
+  JsonNode size = JsonNode::array();
+  for (std::int64_t side : item.size) size.add(side);
+  JsonNode out = JsonNode::object();
+  out.set("unit", units[static_cast<std::size_t>(item.unit)]).set("size", size);
+  if (item.steps > 1) out.set("denoising_steps", item.steps);
+  if (item.audio_seconds > 0) out.set("audio_seconds", item.audio_seconds);
+  return out;
+}
+
+}  // namespace
+
 JsonNode job_json(const Job& job) {
   JsonNode out = JsonNode::object();
+  if (const auto& item = item_of(job)) out.set("item", item_json(*item));
   if (auto s = std::get_if<Serve>(&job)) {
     out.set("task", "serve");
     if (s->rate) out.set("rate_per_second", s->rate->in_base());

@@ -55,7 +55,64 @@ std::string deadline_in_words(const std::optional<Seconds>& d, Language l) {
   return d ? words(PresentMessage::load_deadline, l, {in_words(d->in_base(), "s")}) : std::string();
 }
 
+// "224 x 224", "30 s": what one item measures.
+std::string size_in_words(const Item& item) {
+  if (item.audio_seconds > 0) return in_words(item.audio_seconds, "s");
+  std::string out;
+  for (std::int64_t side : item.size) add(out, whole(side), " x ");
+  return out;
+}
+
+void add_item(std::string& load, const Item& item, Language l) {
+  const std::string size = size_in_words(item);
+  if (!size.empty())
+    add(load, words(PresentMessage::load_items, l, {items_in_words(item, l), size}));
+  if (item.steps > 1) add(load, words(PresentMessage::load_steps, l, {whole(item.steps)}));
+}
+
+template <class Training>
+void add_training(std::string& load, const Training& t, Language l) {
+  if (t.item && t.sequence == 1) {
+    add(load, words(PresentMessage::load_item_train, l,
+                    {short_count(t.tokens), items_in_words(*t.item, l), whole(t.global_batch)}));
+    add_item(load, *t.item, l);
+  } else {
+    add(load, words(PresentMessage::load_train, l,
+                    {short_count(t.tokens), whole(t.sequence), whole(t.global_batch)}));
+  }
+}
+
 }  // namespace
+
+std::string items_in_words(const Item& item, Language l) {
+  constexpr PresentMessage names[] = {PresentMessage::item_sequences, PresentMessage::item_images,
+                                      PresentMessage::item_volumes, PresentMessage::item_samples,
+                                      PresentMessage::item_utterances};
+  return std::string(label(names[static_cast<std::size_t>(item.unit)], l));
+}
+
+std::string unit_in_words(Metric m, const std::optional<Item>& item, Language l) {
+  if (item && (m == Metric::requests_per_second || m == Metric::capacity_requests_per_second ||
+               m == Metric::samples_per_second_per_gpu))
+    return words(PresentMessage::item_rate, l, {items_in_words(*item, l)});
+  return metric_info(m).unit;
+}
+
+std::string metric_label(Metric m, const std::optional<Item>& item, Language l) {
+  if (item) switch (m) {
+      case Metric::requests_per_second:
+        return std::string(label(PresentMessage::item_throughput, l));
+      case Metric::e2e_seconds:
+        return std::string(label(PresentMessage::item_latency, l));
+      case Metric::max_sequences:
+        return std::string(label(PresentMessage::item_largest_batch, l));
+      case Metric::usd_per_million_items:
+        return words(PresentMessage::item_cost, l, {items_in_words(*item, l)});
+      default:
+        break;
+    }
+  return metric_label(m, l);
+}
 
 std::string metric_label(Metric m, Language language) {
   std::string_view name = metric_info(m).json;
@@ -83,31 +140,41 @@ std::string job_in_words(const Job& job, const std::string& model, Language l) {
   std::string head, load;
   if (auto s = std::get_if<Serve>(&job)) {
     head = words(PresentMessage::job_serve, l, {model});
-    if (s->rate)
+    if (s->item && s->rate)
+      add(load, words(PresentMessage::load_item_rate, l,
+                      {trimmed_number(s->rate->in_base()), items_in_words(*s->item, l)}));
+    if (!s->item && s->rate)
       add(load, words(PresentMessage::load_rate, l, {in_words(s->rate->in_base(), "1/s")}));
     if (s->concurrency)
       add(load, words(PresentMessage::load_concurrency, l, {trimmed_number(*s->concurrency)}));
-    add(load, lengths_in_words(s->input_tokens, s->output_tokens, l));
+    if (s->item)
+      add_item(load, *s->item, l);
+    else
+      add(load, lengths_in_words(s->input_tokens, s->output_tokens, l));
     add(load, limit_in_words("TTFT", s->limits.ttft, l));
     add(load, limit_in_words("TPOT", s->limits.tpot, l));
     add(load, limit_in_words("E2E", s->limits.e2e, l));
   } else if (auto b = std::get_if<Batch>(&job)) {
     head = words(PresentMessage::job_batch, l, {model});
-    if (b->requests) add(load, words(PresentMessage::load_rate, l, {short_count(*b->requests)}));
-    add(load, lengths_in_words(b->input_tokens, b->output_tokens, l));
+    if (b->requests && !b->item)
+      add(load, words(PresentMessage::load_rate, l, {short_count(*b->requests)}));
+    if (b->requests && b->item)
+      add(load, short_count(*b->requests) + " " + items_in_words(*b->item, l));
+    if (b->item)
+      add_item(load, *b->item, l);
+    else
+      add(load, lengths_in_words(b->input_tokens, b->output_tokens, l));
     add(load, deadline_in_words(b->deadline, l));
   } else if (auto t = std::get_if<Train>(&job)) {
     head = words(PresentMessage::job_train, l, {model});
-    add(load, words(PresentMessage::load_train, l,
-                    {short_count(t->tokens), whole(t->sequence), whole(t->global_batch)}));
+    add_training(load, *t, l);
     add(load, deadline_in_words(t->deadline, l));
   } else if (auto f = std::get_if<FineTune>(&job)) {
     PresentMessage id = f->method == TuneMethod::full   ? PresentMessage::job_finetune_full
                         : f->method == TuneMethod::lora ? PresentMessage::job_finetune_lora
                                                         : PresentMessage::job_finetune_qlora;
     head = words(id, l, {model});
-    add(load, words(PresentMessage::load_train, l,
-                    {short_count(f->tokens), whole(f->sequence), whole(f->global_batch)}));
+    add_training(load, *f, l);
     add(load, deadline_in_words(f->deadline, l));
   }
   return load.empty() ? head : head + " (" + load + ")";
@@ -127,15 +194,28 @@ std::string plan_in_words(const PlanReport& r) {
 
 std::string metric_in_words(const PlanReport& r, Metric m, Language l) {
   if (!r[m]) return {};
-  std::string_view unit = metric_info(m).unit;
-  return metric_label(m, l) + " " + in_words(*r[m], unit, label(PresentMessage::between, l));
+  const std::string unit = unit_in_words(m, r.item, l);
+  return metric_label(m, r.item, l) + " " +
+         in_words(*r[m], unit, label(PresentMessage::between, l));
 }
 
 std::vector<Metric> deciding_metrics(const Job& job) {
+  if (item_of(job) && !is_training(job)) {
+    std::vector<Metric> out{Metric::requests_per_second, Metric::e2e_seconds};
+    if (std::holds_alternative<Serve>(job))
+      out.insert(out.end(), {Metric::e2e_percentile_seconds, Metric::capacity_requests_per_second,
+                             Metric::utilization});
+    out.insert(out.end(), {Metric::denoising_steps_per_second, Metric::audio_seconds_per_second,
+                           Metric::memory_bytes, Metric::headroom_bytes, Metric::usd_per_hour,
+                           Metric::usd_per_million_items, Metric::usd_total, Metric::usd_purchase,
+                           Metric::power_watts});
+    return out;
+  }
   if (is_training(job))
     return {Metric::time_to_train_seconds,
             Metric::usd_total,
             Metric::train_tokens_per_second,
+            Metric::samples_per_second_per_gpu,
             Metric::step_seconds,
             Metric::mfu,
             Metric::memory_bytes,

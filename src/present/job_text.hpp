@@ -28,6 +28,12 @@ struct Asked {
   std::vector<Message> warnings;
 };
 
+// "images": what one item of the model is called, in the plural.
+std::string items_in_words(const Item& item, Language language);
+// The unit of a metric as shown: "s", "tokens/s", or "images/s" where a request is an image.
+std::string unit_in_words(Metric m, const std::optional<Item>& item, Language language);
+// The label of a metric for this kind of model: a request of one is an item of another.
+std::string metric_label(Metric m, const std::optional<Item>& item, Language language);
 // "time to first token": the message that is named like the metric's JSON key.
 std::string metric_label(Metric m, Language language);
 PresentMessage memory_term_label(MemoryTerm t);

@@ -61,13 +61,13 @@ std::string label_for(Metric m, const Job& job, Language l) {
   if (serve && m == Metric::e2e_percentile_seconds)
     return tail(Metric::e2e_seconds, serve->limits.e2e);
   if (serve && m == Metric::usd_total) return std::string(label(PresentMessage::usd_month, l));
-  return metric_label(m, l);
+  return metric_label(m, item_of(job), l);
 }
 
 namespace {
 
 // "4,000 W (3,000 to 5,000)"; what is only bounded from above says so.
-std::string estimate_in_words(const Estimate<double>& e, const char* unit, Language l) {
+std::string estimate_in_words(const Estimate<double>& e, const std::string& unit, Language l) {
   if (e.basis == Basis::bound && e.low == 0)
     return say(PresentMessage::up_to, l, {in_words(e.high, unit)});
   return in_words(e, unit, label(PresentMessage::between, l));
@@ -84,9 +84,10 @@ void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& met
   int names = 0, values = 0;
   for (Metric m : metrics) {
     if (!r[m]) continue;
-    lines.push_back({label_for(m, job, page.language()),
-                     estimate_in_words(*r[m], metric_info(m).unit, page.language()),
-                     std::string(basis_label(r[m]->basis, page.language()))});
+    lines.push_back(
+        {label_for(m, job, page.language()),
+         estimate_in_words(*r[m], unit_in_words(m, item_of(job), page.language()), page.language()),
+         std::string(basis_label(r[m]->basis, page.language()))});
     names = std::max(names, display_width(lines.back().name));
     values = std::max(values, display_width(lines.back().value));
   }

@@ -18,12 +18,20 @@ Table ranked_table(const RecommendAnswer& a, Language l) {
   };
   std::vector<Shown> shown;
   auto show = [&](PresentMessage name, Metric m, int priority) {
-    shown.push_back({name, m, priority, NumberColumn(metric_info(m).unit)});
+    shown.push_back({name, m, priority, NumberColumn(unit_in_words(m, item_of(a.job), l))});
   };
   show(PresentMessage::col_free, Metric::headroom_bytes, 4);
   if (training) {
     show(PresentMessage::col_time, Metric::time_to_train_seconds, 0);
-    show(PresentMessage::col_train_speed, Metric::train_tokens_per_second, 3);
+    show(PresentMessage::col_train_speed,
+         item_of(a.job) ? Metric::samples_per_second_per_gpu : Metric::train_tokens_per_second, 3);
+  } else if (item_of(a.job)) {
+    if (std::holds_alternative<Serve>(a.job)) {
+      show(PresentMessage::col_latency, Metric::e2e_percentile_seconds, 2);
+      show(PresentMessage::col_capacity, Metric::capacity_requests_per_second, 3);
+    }
+    show(PresentMessage::col_throughput, Metric::requests_per_second, 4);
+    show(PresentMessage::col_million_items, Metric::usd_per_million_items, 5);
   } else {
     if (std::holds_alternative<Serve>(a.job)) {
       show(PresentMessage::col_ttft, Metric::ttft_percentile_seconds, 2);
@@ -68,7 +76,8 @@ std::string headline(const PlanReport& r, const Job& job, Payment payment, Langu
   std::string out = cost_in_words(r, payment, l);
   for (Metric m : is_training(job)
                       ? std::vector<Metric>{Metric::time_to_train_seconds, Metric::usd_total}
-                      : std::vector<Metric>{Metric::usd_per_million_tokens,
+                      : std::vector<Metric>{item_of(job) ? Metric::usd_per_million_items
+                                                         : Metric::usd_per_million_tokens,
                                             Metric::capacity_requests_per_second}) {
     std::string text = metric_in_words(r, m, l);
     if (!text.empty()) out += ", " + text;

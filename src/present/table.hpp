@@ -46,14 +46,14 @@ class Table {
 // Values of one metric over the rows of a table, in one unit: the header's word is the unit's.
 class NumberColumn {
  public:
-  explicit NumberColumn(std::string_view unit) : unit_(unit) {}
+  explicit NumberColumn(std::string unit) : unit_(std::move(unit)) {}
   void see(double v);  // every value first, so that the unit suits the largest
   std::string header(std::string_view name) const;  // "free GiB"
   std::string cell(double v) const;
   std::string cell(const std::optional<Estimate<double>>& e) const;
 
  private:
-  std::string_view unit_;
+  std::string unit_;
   std::vector<double> seen_;
   Scale scale() const;
 };

@@ -101,7 +101,7 @@ void evaluate_item_serve(const Tables& t, const Serve& job, Plan& plan, Evaluati
   e[Metric::sequences_in_flight] = rate * latency * replicas;
   e[Metric::utilization] = job.rate ? rate / saturation : busy;
   fill_rates(t, batch, rate * replicas, e);
-  e.lone_step_seconds = 0;
+  e.lone_step_seconds = item_batch_seconds(t, 1);
   plan.micro_batch = static_cast<std::int32_t>(std::clamp(std::ceil(batch), 1.0, 1e6));
   record_batch(t, batch, recorder);
   recorder.step([&] {

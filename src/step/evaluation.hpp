@@ -59,6 +59,7 @@ enum class Metric : std::uint8_t {
   usd_per_hour,
   usd_total,  // of the job (training, batch) or a month of serving
   usd_per_million_tokens,
+  usd_per_million_items,
   usd_purchase,
   count_
 };

@@ -48,6 +48,7 @@ const MetricInfo& metric_info(Metric m) {
       {"usd_per_hour", "USD/h"},
       {"usd_total", "USD"},
       {"usd_per_million_tokens", "USD"},
+      {"usd_per_million_items", "USD"},
       {"usd_purchase", "USD"},
   };
   static_assert(sizeof kInfo / sizeof *kInfo == kMetrics);
