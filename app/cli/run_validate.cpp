@@ -1,5 +1,7 @@
 // validate FILE...: measured rows against predictions.
 
+#include <filesystem>
+
 #include "base/units.hpp"
 #include "evidence/catalogue_names.hpp"
 #include "evidence/thresholds.hpp"
@@ -19,6 +21,14 @@ Result<Output> run_validate(Call& call) {
     if (!table) return tl::unexpected(table.error());
     tables.push_back(std::move(*table));
   }
+  // The file of results must not be one of the measurements.
+  if (const Setting* path = call.settings.find("per-row"))
+    for (const std::string& file : call.line.arguments) {
+      std::error_code none;
+      if (std::filesystem::equivalent(path->text, file, none))
+        return fail(ErrorCode::bad_argument, message(AppMessage::output_is_input, path->text),
+                    path->origin);
+    }
   auto all = load_catalogues(call);
   if (!all) return tl::unexpected(all.error());
   ValidateOptions options;

@@ -34,9 +34,6 @@ constexpr std::array kFormatWords = {
     FormatWord{"bf16-amp", Format::bf16},
     FormatWord{"unet-fp8", Format::fp8_tensor},
     FormatWord{"int8-v2", Format::int8},
-    // Several formats in one network: that of most products.
-    FormatWord{"fp8,fp16,int8", Format::fp8_tensor},
-    FormatWord{"int8,fp16", Format::int8},
     FormatWord{"int8 and bf16", Format::int8},
     FormatWord{"mixed-bit palettized/fp16 per readme", Format::f16},
     FormatWord{"fp32", Format::f32},
@@ -165,8 +162,10 @@ std::optional<Refusal> take_model(const Row& row, const RowNames& names, Case& c
 }
 
 std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case& c) {
-  const std::string_view text = row.text("weight_format");
+  std::string_view text = row.text("weight_format");
   if (text.empty()) return std::nullopt;
+  // Several formats in one network: the first is that of most products.
+  if (whole_items(c)) text = text.substr(0, text.find(','));
   if (mislabelled(text)) return Refusal{RefusalReason::format_unknown, std::string(text)};
   if (const auto type = gguf_file_type(text); !type.empty() && names.model_in_file_type) {
     if (auto mixed = names.model_in_file_type(c.model, type)) {

@@ -32,8 +32,7 @@ std::vector<Metric> fit_metrics(const Job& job) {
             Metric::usable_bytes,
             Metric::headroom_bytes,
             Metric::step_seconds,
-            Metric::train_tokens_per_second,
-            Metric::samples_per_second_per_gpu,
+            item_of(job) ? Metric::samples_per_second_per_gpu : Metric::train_tokens_per_second,
             Metric::time_to_train_seconds};
   if (item_of(job))
     return {Metric::memory_bytes,

@@ -214,8 +214,7 @@ std::vector<Metric> deciding_metrics(const Job& job) {
   if (is_training(job))
     return {Metric::time_to_train_seconds,
             Metric::usd_total,
-            Metric::train_tokens_per_second,
-            Metric::samples_per_second_per_gpu,
+            item_of(job) ? Metric::samples_per_second_per_gpu : Metric::train_tokens_per_second,
             Metric::step_seconds,
             Metric::mfu,
             Metric::memory_bytes,

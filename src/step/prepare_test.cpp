@@ -8,6 +8,12 @@
 namespace trigon {
 namespace {
 
+PlanDomain stored_as(std::optional<Format> weights) {
+  PlanDomain d;
+  d.weights = weights;
+  return d;
+}
+
 class Prepared : public testing::Test {
  protected:
   Tables tables(const Model& model, const Job& job, const PlanDomain& domain) {
@@ -102,14 +108,14 @@ TEST_F(Prepared, LowRankAdapters) {
 
 TEST_F(Prepared, WeightClasses) {
   Model m = test::llama31_8b();
-  EXPECT_STREQ(weight_class(m, std::nullopt), "half");
-  EXPECT_STREQ(weight_class(m, Format::fp8_tensor), "fp8");
+  EXPECT_STREQ(weight_class(m, stored_as(std::nullopt)), "half");
+  EXPECT_STREQ(weight_class(m, stored_as(Format::fp8_tensor)), "fp8");
   m.weight_format = Format::int4_g128;
-  EXPECT_STREQ(weight_class(m, Format::fp8_tensor), "int4");  // quantised weights stay
+  EXPECT_STREQ(weight_class(m, stored_as(Format::fp8_tensor)), "int4");  // quantised weights stay
   m.weight_format = Format::q4_k;
-  EXPECT_STREQ(weight_class(m, std::nullopt), "gguf");
+  EXPECT_STREQ(weight_class(m, stored_as(std::nullopt)), "gguf");
   m.weight_format = Format::f32;
-  EXPECT_STREQ(weight_class(m, std::nullopt), "fp32");
+  EXPECT_STREQ(weight_class(m, stored_as(std::nullopt)), "fp32");
 }
 
 }  // namespace
