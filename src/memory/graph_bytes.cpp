@@ -80,7 +80,8 @@ class Keeper {
  private:
   bool overwrites(const GraphNode& n) const {
     auto e = std::get_if<Elementwise>(&n.operation);
-    if (!in_place_ || !e || e->keeps == Keeps::inputs || n.outputs.size() != 1) return false;
+    if (!in_place_ || !e || n.inputs.empty() || e->keeps == Keeps::inputs || n.outputs.size() != 1)
+      return false;
     const ValueId in = n.inputs.front();
     return uses_[in] == 1 &&
            elements(g_.values[in].shape) == elements(g_.values[n.outputs.front()].shape);
@@ -111,7 +112,7 @@ class Keeper {
     for (WeightId w : n.weights) trains = trains || g_.weights[w].trains;
     for (ValueId v : n.inputs) flows = flows || needs_gradient_[v];
     for (ValueId v : n.outputs) needs_gradient_[v] = trains || flows;
-    if (!trains && !flows) return;
+    if ((!trains && !flows) || n.inputs.empty()) return;
     const double before_floats = kept_.floats, before_bytes = kept_.bytes;
     std::visit([&](const auto& op) { keep(n, op, trains); }, n.operation);
     // Every step of a loop keeps its own.
@@ -146,7 +147,7 @@ class Keeper {
     save(n.inputs.front());
     // Mean and reciprocal deviation in 32 bit; those of a batch do not grow with it.
     const TensorShape& s = g_.values[n.inputs.front()].shape;
-    if (x.kind == Statistics::layer || x.kind == Statistics::rms)
+    if (!s.empty() && (x.kind == Statistics::layer || x.kind == Statistics::rms))
       kept_.bytes += 8 * d(elements(s)) / d(s.back());
   }
   void keep(const GraphNode& n, const Elementwise& e, bool) {

@@ -15,7 +15,7 @@ struct Item {
   std::int64_t steps = 1;          // denoising steps in inference
   double audio_seconds = 0;        // of one item, where it is sound
   // What publications count instead of items, and how many an item has: "frames", 860.
-  std::string counted;
+  std::string counted{};
   double counted_per_item = 1;
 };
 
