@@ -171,6 +171,11 @@ class NetworkBuilder {
   void stop_sharing() { shared_from_.reset(); }
   std::size_t next_weight() const { return graph_.weights.size(); }
   GraphNode& last() { return graph_.nodes.back(); }
+  // Nodes made from `first` on are one step of a loop that takes `times` of them.
+  std::size_t next_node() const { return graph_.nodes.size(); }
+  void repeat_from(std::size_t first, std::int64_t times) {
+    for (std::size_t i = first; i < graph_.nodes.size(); ++i) graph_.nodes[i].repeat *= times;
+  }
 
   Graph finish(std::vector<ValueId> outputs);
 

@@ -21,4 +21,26 @@ Model build_maxvit(const NetworkSpec& spec);     // MaxViT
 Model build_clip(const NetworkSpec& spec);       // an image and a text tower
 Model build_diffusion(const NetworkSpec& spec);  // text encoders, denoiser, autoencoder
 
+Model build_retinanet(const NetworkSpec& spec);
+Model build_rcnn(const NetworkSpec& spec);  // Faster, Mask, Cascade R-CNN; C4, DC5, FPN
+Model build_ssd(const NetworkSpec& spec);
+Model build_detr(const NetworkSpec& spec);
+Model build_segmentation(const NetworkSpec& spec);  // U-Nets of medical images
+Model build_rnnt(const NetworkSpec& spec);
+Model build_jasper(const NetworkSpec& spec);  // and QuartzNet
+Model build_wav2vec2(const NetworkSpec& spec);
+Model build_fastpitch(const NetworkSpec& spec);
+Model build_tacotron2(const NetworkSpec& spec);
+Model build_waveglow(const NetworkSpec& spec);
+Model build_hifigan(const NetworkSpec& spec);
+Model build_gnmt(const NetworkSpec& spec);
+Model build_transformer_xl(const NetworkSpec& spec);
+Model build_ncf(const NetworkSpec& spec);
+Model build_dlrm(const NetworkSpec& spec);  // dot or cross interactions
+Model build_wide_deep(const NetworkSpec& spec);
+Model build_efficientdet(const NetworkSpec& spec);
+Model build_tft(const NetworkSpec& spec);
+Model build_moflow(const NetworkSpec& spec);
+Model build_se3_transformer(const NetworkSpec& spec);
+
 }  // namespace trigon
