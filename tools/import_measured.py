@@ -7,8 +7,8 @@ usage: tools/import_measured.py [SHARED_DATA_DIR] [OUTPUT_DIR]
 Reads measured/{train,infer,memory,comm,matmul}.csv and suspect.csv. Configuration that the
 sources gave only in prose becomes columns here, once; the prose itself is not kept. Rows called
 doubtful are fixed, marked in the column `trust` (low, exclude) or dropped where a better row of
-the same measurement exists. The rules are in import_measured_rules.py
-and import_measured_memory.py; running this twice gives the same bytes.
+the same measurement exists. The rules are in import_measured_rules.py,
+import_measured_images.py and import_measured_memory.py; running this twice gives the same bytes.
 """
 import csv
 import io
@@ -16,6 +16,7 @@ import re
 import sys
 from pathlib import Path
 
+import import_measured_images as images
 import import_measured_memory
 import import_measured_rules as rules
 
@@ -78,10 +79,12 @@ def main():
         ("infer", rules.INFER_COLUMNS, rules.infer),
         ("memory", rules.MEMORY_COLUMNS, import_measured_memory.memory),
     ):
-        rows = []
+        rows, pictures = [], images.Images()
         for r in rules.drop_superseded(name, read(shared / "measured" / f"{name}.csv")):
             suspects.apply(name, r)
             fix(r)
+            if name != "memory":
+                pictures.apply(name, r)
             r["fold"] = fold(r)
             rows.append(r)
         write(out / f"{name}.csv", columns, rows, "rows")

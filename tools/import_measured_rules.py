@@ -13,20 +13,21 @@ import fnmatch
 import re
 
 import import_measured_diffusion as diffusion
+import import_measured_images as images
 
 COMMON_TAIL = ["trust", "fold"]
 TRAIN_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus gpus_per_node intra_link inter_link model params_b "
     "layers hidden heads kv_heads ffn vocab experts top_k precision framework method tp pp vpp dp "
     "cp ep zero_stage seq_len global_batch micro_batch recompute optimizer metric value"
-).split() + "inter_gbps flops grad_accum lora_rank quant offload tuned".split() + COMMON_TAIL
+).split() + "inter_gbps flops grad_accum lora_rank quant offload tuned".split() + images.TRAIN_COLUMNS + COMMON_TAIL
 INFER_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus intra_link model params_b weight_format kv_format engine "
     "engine_version tp pp ep input_len output_len batch_or_concurrency request_rate metric stat "
     "value"
 ).split() + (
     "dp depth span ubatch fa file_gib speculative offload disaggregated tuned power_cap_w threads"
-).split() + diffusion.COLUMNS + COMMON_TAIL
+).split() + diffusion.COLUMNS + images.INFER_COLUMNS + COMMON_TAIL
 MEMORY_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus model params_b layers hidden heads kv_heads head_dim ffn "
     "vocab weight_format task engine engine_version tp zero_stage context_len batch "

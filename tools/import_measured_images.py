@@ -1,0 +1,62 @@
+"""Rows of image networks: which network a row ran and at which side, where its source says so only
+beside the number. Used by import_measured.py after the rules of the row's own file.
+
+  image      (training) side in pixels of one item; empty: the network's own
+  input_len  (inference) the same
+  layout     channels_first or channels_last, of PyTorch tensors
+"""
+import re
+
+TRAIN_COLUMNS = ["image", "layout"]
+INFER_COLUMNS = ["layout"]
+
+# NVIDIA DeepLearningExamples, EfficientNet for PyTorch: every table of inference lists these four
+# one after the other, each from batch 1 upwards.
+EFFICIENTNETS = ("efficientnet-b0", "efficientnet-b4", "efficientnet-widese-b0",
+                 "efficientnet-widese-b4")
+# EfficientNet for TensorFlow 2: the line of README.md at which a table of training starts.
+EFFICIENTNET_V1_TABLES = {"435": "b0", "443": "b0", "451": "b4", "459": "b4"}
+
+
+class Images:
+    def __init__(self):
+        self.table, self.batch, self.place = None, 0, 0
+
+    def apply(self, name, row):
+        for column in TRAIN_COLUMNS if name == "train" else INFER_COLUMNS:
+            row.setdefault(column, "")
+        if row["source"].startswith("github:huggingface/pytorch-image-models"):
+            timm(row)
+        elif row["source"].startswith("github:NVIDIA/DeepLearningExamples"):
+            self.examples(name, row)
+        elif row["source"].startswith("github:FlagOpen/FlagPerf") and row["model"] == "efficientnet":
+            # training/benchmarks/efficientnet: torchvision's efficientnet_v2_s, crops of 224.
+            row["model"], row["image"] = "efficientnetv2_s", "224"
+
+    def examples(self, name, row):
+        if row["model"] == "efficientnet":
+            table = (row["source"], row["gpu"], row["notes"])
+            batch = int(row["batch_or_concurrency"])
+            if table != self.table:
+                self.place = 0
+            elif batch < self.batch:
+                self.place += 1
+            self.table, self.batch = table, batch
+            if self.place < len(EFFICIENTNETS):
+                row["model"] = "ConvNets/efficientnet:" + EFFICIENTNETS[self.place]
+        elif row["model"] == "ConvNets/efficientnet_v1":
+            line = re.search(r":L(\d+)@", row["source"])
+            variant = EFFICIENTNET_V1_TABLES.get(line.group(1)) if line else None
+            if variant:
+                row["model"] = f"ConvNets/efficientnet:efficientnet-{variant}"
+        elif row["model"] == "ConvNets/efficientnet_v2":
+            # Only the small one is timed; its side grows while it trains, so the row is weak.
+            row["model"], row["trust"] = "tf_efficientnetv2_s", row["trust"] or "low"
+
+
+def timm(row):
+    m = re.search(r"(?:^|[;\s])img_size=(\d+)", row["notes"])
+    if m:
+        row["image"] = m.group(1)
+    m = re.search(r"n(chw|hwc)", row["source"] + row["notes"])
+    row["layout"] = {"chw": "channels_first", "hwc": "channels_last"}[m.group(1)] if m else ""
