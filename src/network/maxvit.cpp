@@ -63,6 +63,49 @@ ValueId partition_attention(NetworkBuilder& b, const char* name, ValueId x, cons
   return b.add("add2", x, feed_forward(b, b.layer_norm("norm2", x), f));
 }
 
+ValueId maxvit_block(NetworkBuilder& b, ValueId x, const MaxVit& m, std::int64_t out,
+                     std::int64_t stride) {
+  x = inverted_residual(b, x, m, out, stride);
+  const std::int64_t h = b.shape(x)[1], w = b.shape(x)[2];
+  ValueId t = b.flatten_to_tokens("channels_last", x);
+  t = partition_attention(b, "attn_block", t, m);
+  t = partition_attention(b, "attn_grid", t, m);
+  return b.tokens_to_image("channels_first", t, h, w);
+}
+
+// Attention over all positions; the first of a stage halves the sides and widens.
+ValueId transformer_block(NetworkBuilder& b, ValueId x, const MaxVit& m, std::int64_t out,
+                          std::int64_t stride) {
+  ValueId shortcut = x, y = b.layer_norm("norm1", x, true, true);
+  if (stride > 1) {
+    shortcut = b.average_pool("shortcut.pool", x, stride, stride, 0, true);
+    y = b.average_pool("norm1.down", y, stride, stride, 0, true);
+  }
+  if (b.channels(x) != out)
+    shortcut = convolution(b, "shortcut.expand", shortcut, out, 1, 1, 1, true);
+  const std::int64_t h = b.shape(y)[1], w = b.shape(y)[2];
+  ValueId t = b.flatten_to_tokens("tokens", y);
+  const std::vector<ValueId> qkv =
+      b.split("qkv.split", b.linear("attn.qkv", t, 3 * out), 1, {out, out, out});
+  AttentionOptions o;
+  o.heads = out / m.head;
+  t = b.attention("attn.core", qkv[0], qkv[1], qkv[2], o);
+  b.last().weights.push_back(
+      b.weight("attn.position_bias", {(2 * h - 1) * (2 * w - 1), out / m.head}));
+  t = b.add("add1", b.linear("attn.proj", t, out), b.flatten_to_tokens("shortcut", shortcut));
+  FeedForward f;
+  f.width = 4 * out;
+  t = b.add("add2", t, feed_forward(b, b.layer_norm("norm2", t), f));
+  return b.tokens_to_image("image", t, h, w);
+}
+
+ValueId any_block(NetworkBuilder& b, ValueId x, const MaxVit& m, const std::string& kind,
+                  std::int64_t out, std::int64_t stride) {
+  if (kind == "convolution") return inverted_residual(b, x, m, out, stride);
+  if (kind == "attention") return transformer_block(b, x, m, out, stride);
+  return maxvit_block(b, x, m, out, stride);
+}
+
 }  // namespace
 
 Model build_maxvit(const NetworkSpec& spec) {
@@ -72,20 +115,19 @@ Model build_maxvit(const NetworkSpec& spec) {
   m.window_h = spec.height() / 32;
   m.window_w = spec.image_width() / 32;
   const std::vector<std::int64_t> depths = spec.wholes("depths"), widths = spec.wholes("widths");
+  const std::vector<std::string> kinds =
+      spec.has("blocks") ? spec.texts("blocks") : std::vector<std::string>{};
   const std::int64_t stem = spec.whole("stem_width");
+  const bool bias = spec.flag("stem_bias");
   ValueId x = b.input({3, spec.height(), spec.image_width()});
-  x = b.batch_norm("stem.norm1", convolution(b, "stem.conv1", x, stem, 3, 2, 1, true));
+  x = b.batch_norm("stem.norm1", convolution(b, "stem.conv1", x, stem, 3, 2, 1, bias));
   x = convolution(b, "stem.conv2", b.activation("stem.act", x, Activation::gelu), stem, 3, 1, 1,
-                  true);
+                  bias);
   for (std::size_t stage = 0; stage < depths.size() && stage < widths.size(); ++stage) {
     for (std::int64_t i = 0; i < depths[stage]; ++i) {
       auto in_block = b.scope("stages." + std::to_string(stage) + ".blocks." + std::to_string(i));
-      x = inverted_residual(b, x, m, widths[stage], i == 0 ? 2 : 1);
-      const std::int64_t h = b.shape(x)[1], w = b.shape(x)[2];
-      ValueId t = b.flatten_to_tokens("channels_last", x);
-      t = partition_attention(b, "attn_block", t, m);
-      t = partition_attention(b, "attn_grid", t, m);
-      x = b.tokens_to_image("channels_first", t, h, w);
+      const std::string kind = stage < kinds.size() ? kinds[stage] : "both";
+      x = any_block(b, x, m, kind, widths[stage], i == 0 ? 2 : 1);
     }
   }
   x = b.layer_norm("head.norm", b.global_average_pool("head.pool", x));

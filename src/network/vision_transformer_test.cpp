@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -22,13 +23,15 @@ Graph graph_of(const std::string& name, std::int64_t image = 0) {
   return m ? std::get<Graph>(m->components.front().body) : Graph{};
 }
 
-// As the counter of timm's benchmarks (fvcore) does: five for each normalised element beside the
-// products. Networks with weight standardisation normalise their kernels too.
+// As the counter of timm's benchmarks (fvcore) does: beside the products two for each element that
+// batch statistics of training normalise, five for each that its own statistics do. Networks with
+// weight standardisation normalise their kernels too.
 double as_timm_counts(const Graph& g, bool standardised) {
   double sum = multiply_accumulates(g);
   for (const GraphNode& n : g.nodes) {
-    if (std::holds_alternative<Normalization>(n.operation))
-      sum += 5 * static_cast<double>(elements(g.values[n.outputs.front()].shape));
+    if (const auto* norm = std::get_if<Normalization>(&n.operation))
+      sum += (norm->kind == Statistics::batch ? 2 : 5) *
+             static_cast<double>(elements(g.values[n.outputs.front()].shape));
     if (standardised && std::holds_alternative<Convolution>(n.operation))
       sum += 5 * static_cast<double>(elements(g.weights[n.weights.front()].shape));
   }
@@ -68,6 +71,20 @@ TEST(VisionTransformers, HaveTheParametersAndTheWorkThatTimmPrints) {
     ++compared;
   }
   EXPECT_GT(compared, 60);
+}
+
+// MaxViT's TensorFlow weights have their biases picked by products with ones and zeros, in two
+// steps of w positions each: rows and then columns of a table of 2w - 1 by 2w - 1, once for a
+// batch.
+double bias_lookups(const Graph& g) {
+  double sum = 0;
+  for (const GraphNode& n : g.nodes)
+    if (const auto* a = std::get_if<AttentionCore>(&n.operation)) {
+      const double positions = static_cast<double>(a->queries),
+                   table = 2 * std::sqrt(positions) - 1;
+      sum += static_cast<double>(a->heads) * positions * table * (table + positions);
+    }
+  return sum;
 }
 
 struct Published {
@@ -123,6 +140,12 @@ constexpr Published kRelatives[] = {
     {"eva_large_patch14_336", 336, 191.1, 304.53},
     {"eva_giant_patch14_224", 224, 267.18, 1012.56},
     {"eva_giant_patch14_560", 560, 1906.76, 1014.45},
+    {"coatnet_0_224", 224, 4.58, 25.04},
+    {"coatnet_1_224", 224, 8.7, 42.23},
+    {"coatnet_2_224", 224, 16.5, 74.68},
+    {"coatnet_3_224", 224, 36.56, 166.97},
+    {"coatnet_4_224", 224, 62.48, 275.43},
+    {"coatnet_5_224", 224, 145.49, 687.47},
     // benchmark-infer-amp-nchw-pt240-cu124-rtx3090.csv at 7479d45
     {"eva02_base_patch14_224", 224, 23.22, 85.76},
     {"eva02_large_patch14_224", 224, 81.15, 303.27},
@@ -139,8 +162,27 @@ TEST(VisionTransformers, AgreeWithTheirRelatives) {
   for (const Published& p : kRelatives) {
     const Graph g = graph_of(p.name, p.image);
     EXPECT_NEAR(static_cast<double>(count_parameters(g)) / 1e6 / p.millions, 1, 0.001) << p.name;
-    EXPECT_NEAR(as_timm_counts(g, false) / 1e9 / p.gmacs, 1, 0.01) << p.name;
+    const double picked = std::string_view(p.name).substr(0, 6) == "maxvit" ? bias_lookups(g) : 0;
+    EXPECT_NEAR((as_timm_counts(g, false) + picked) / 1e9 / p.gmacs, 1, 0.01) << p.name;
   }
+}
+
+// The model card of MIT/ast-finetuned-audioset-10-10-0.4593 says 86.6 million parameters. Frames of
+// 10 ms and patches every ten of them (arXiv:2104.01778, 2.1): 12 x 101 and two special tokens.
+TEST(VisionTransformers, SpectrogramsAreImages) {
+  auto m = networks().find("ast-finetuned-audioset-10-10-0.4593");
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->item->unit, WorkUnit::utterance);
+  EXPECT_DOUBLE_EQ(m->item->audio_seconds, 10.24);
+  const Graph& g = std::get<Graph>(m->components.front().body);
+  EXPECT_NEAR(static_cast<double>(count_parameters(g)), 86.6e6, 0.05e6);
+  bool found = false;
+  for (const GraphNode& n : g.nodes)
+    if (const auto* a = std::get_if<AttentionCore>(&n.operation)) {
+      EXPECT_EQ(a->queries, 12 * 101 + 2);
+      found = true;
+    }
+  EXPECT_TRUE(found);
 }
 
 }  // namespace
