@@ -44,19 +44,21 @@ Model build_diffusion(const NetworkSpec& spec) {
                  bool serves, Training training) {
     m.components.push_back({std::move(name), role, std::move(graph), runs, n, serves, training});
   };
+  // Some train on latents and texts that were encoded beforehand.
+  const Training text = spec.flag("texts_given") ? Training::absent : Training::frozen;
+  const Training image = spec.flag("latents_given") ? Training::absent : Training::frozen;
   if (spec.has("text_encoders")) {
     for (const std::string& name : spec.texts("text_encoders"))
       add(name, ComponentRole::text_encoder,
           text_encoder_graph(spec, name, spec.whole("tokens." + name, 0)), Runs::once, rows, true,
-          Training::frozen);
+          text);
   }
   add("denoiser", ComponentRole::denoiser, denoiser(spec), Runs::each_step, rows, true,
       Training::trained);
   add("decoder", ComponentRole::autoencoder, autoencoder_decoder_graph(spec), Runs::once, 1, true,
       Training::absent);
-  // Some train on latents that were encoded beforehand.
   add("encoder", ComponentRole::autoencoder, autoencoder_encoder_graph(spec), Runs::once, 1, false,
-      spec.flag("latents_given") ? Training::absent : Training::frozen);
+      image);
   return m;
 }
 

@@ -50,6 +50,10 @@ constexpr Published kParameters[] = {
     {"SD3.5-large", "denoiser", 8056627520},
     {"FLUX.1-dev", "denoiser", 11901408320},
     {"FLUX.1-schnell", "denoiser", 11891178560},
+    // SDXL's with a wider condition and a projection of the text.
+    {"Kolors", "denoiser", 2567463684 + (5632 - 2816) * 1280 + 4096 * 2048 + 2048},
+    // THUDM/chatglm3-6b has 6,243,584,000 with its head.
+    {"Kolors", "chatglm3", 6243584000 - 65024 * 4096},
     // Peebles and Xie's 675,129,632 hold 256 fixed positions.
     {"DiT-XL/2", "denoiser", 675129632 - 256 * 1152},
 };
@@ -121,7 +125,8 @@ TEST(Diffusion, TrainingUpdatesTheDenoiserAlone) {
   EXPECT_EQ(component(m, "encoder").training, Training::frozen);
   EXPECT_EQ(component(m, "decoder").training, Training::absent);
   EXPECT_FALSE(component(m, "encoder").serves);
-  // MLPerf training reads latents that were made beforehand.
+  // MLPerf training reads latents, later texts too, that were made beforehand.
+  EXPECT_EQ(component(model_of("flux1"), "t5_xxl").training, Training::absent);
   EXPECT_EQ(component(model_of("stable-diffusion-v2-512"), "encoder").training, Training::absent);
 }
 

@@ -4,11 +4,11 @@ namespace trigon {
 namespace {
 
 // One product for q, k and v; the bias leaves the keys out where they have none.
-std::vector<ValueId> joined_projections(NetworkBuilder& b, ValueId x, std::int64_t inner,
-                                        const SelfAttention& a) {
-  ValueId y = b.linear("qkv", x, 3 * inner, a.bias && a.key_bias);
-  if (a.bias && !a.key_bias) b.last().weights.push_back(b.weight("qv.bias", {2 * inner}));
-  return b.split("qkv.split", y, 1, {inner, inner, inner});
+std::vector<ValueId> joined_projections(NetworkBuilder& b, ValueId x, std::int64_t q,
+                                        std::int64_t kv, const SelfAttention& a) {
+  ValueId y = b.linear("qkv", x, q + 2 * kv, a.bias && a.key_bias);
+  if (a.bias && !a.key_bias) b.last().weights.push_back(b.weight("qv.bias", {q + kv}));
+  return b.split("qkv.split", y, 1, {q, kv, kv});
 }
 
 }  // namespace
@@ -20,12 +20,13 @@ ValueId rotate(NetworkBuilder& b, std::string_view name, ValueId x) {
 ValueId self_attention(NetworkBuilder& b, ValueId x, const SelfAttention& a) {
   auto in_attention = b.scope("attn");
   const std::int64_t width = b.width(x), inner = a.inner > 0 ? a.inner : width;
+  const std::int64_t kv = a.kv_heads > 0 ? inner / a.heads * a.kv_heads : inner;
   std::vector<ValueId> qkv;
   if (a.one_projection)
-    qkv = joined_projections(b, x, inner, a);
+    qkv = joined_projections(b, x, inner, kv, a);
   else
-    qkv = {b.linear("q", x, inner, a.bias), b.linear("k", x, inner, a.bias && a.key_bias),
-           b.linear("v", x, inner, a.bias)};
+    qkv = {b.linear("q", x, inner, a.bias), b.linear("k", x, kv, a.bias && a.key_bias),
+           b.linear("v", x, kv, a.bias)};
   if (a.rotary) {
     qkv[0] = rotate(b, "q_rotary", qkv[0]);
     qkv[1] = rotate(b, "k_rotary", qkv[1]);
@@ -37,6 +38,7 @@ ValueId self_attention(NetworkBuilder& b, ValueId x, const SelfAttention& a) {
   }
   AttentionOptions o;
   o.heads = a.heads;
+  o.kv_heads = a.kv_heads;
   o.sequences = a.sequences;
   o.causal = a.causal;
   o.fused = a.fused;

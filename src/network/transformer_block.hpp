@@ -11,7 +11,8 @@ namespace trigon {
 
 struct SelfAttention {
   std::int64_t heads = 1;
-  std::int64_t inner = 0;      // width of q, k and v; 0: that of the tokens
+  std::int64_t kv_heads = 0;   // 0: as many as heads
+  std::int64_t inner = 0;      // width of q; 0: that of the tokens
   std::int64_t sequences = 1;  // windows that attend within themselves
   bool bias = true;            // of the q, k, v projection
   bool key_bias = true;        // BEiT's and Swin V2's keys have none

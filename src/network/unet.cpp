@@ -89,7 +89,8 @@ Graph unet_graph(const NetworkSpec& spec, std::int64_t tokens) {
   const std::int64_t stride = latent_stride(spec), latent = spec.whole("latent");
   NetworkBuilder b(spec.source());
   const ValueId noisy = b.input({latent, spec.height() / stride, spec.image_width() / stride});
-  const ValueId context = b.input({tokens, u.context_width});
+  ValueId context = b.input({tokens, spec.whole("encoder_width", u.context_width)});
+  if (spec.has("encoder_width")) context = b.linear("encoder_hid_proj", context, u.context_width);
   const std::int64_t time_width = 4 * u.widths[0];
   ValueId time = embedded(b, "time_embedding", b.input({1, u.widths[0]}), time_width);
   if (const std::int64_t added = spec.whole("added_condition", 0); added > 0)
