@@ -47,7 +47,7 @@ ValueId detector_norm(NetworkBuilder& b, const char* name, ValueId x, DetectorNo
 }
 
 ValueId unit(NetworkBuilder& b, const char* name, ValueId x, std::int64_t out,
-             const UnitOptions& o) {
+             const DetectorUnit& o) {
   auto in_unit = b.scope(name);
   ConvolutionOptions c;
   c.kernel = o.kernel;
@@ -77,13 +77,13 @@ ValueId residual_stage(NetworkBuilder& b, ValueId x, const BackboneFacts& f, std
   const std::int64_t planes = std::int64_t{64} << stage;
   const std::int64_t width = planes * f.width_per_group / 64 * f.groups, out = planes * 4;
   const bool dilated = f.dilated_last && stage == 3;
-  UnitOptions o;
+  DetectorUnit o;
   o.norm = f.norm;
   o.trains = static_cast<std::int64_t>(stage) + 2 > f.frozen_stages;
   for (std::int64_t i = 0; i < f.depths[stage]; ++i) {
     auto in_block = b.scope(std::to_string(i));
     const std::int64_t s = i == 0 && !dilated ? stride : 1;
-    UnitOptions one = o, three = o, last = o, shortcut = o;
+    DetectorUnit one = o, three = o, last = o, shortcut = o;
     one.kernel = last.kernel = shortcut.kernel = 1;
     last.relu = shortcut.relu = false;
     three.groups = f.groups;
@@ -105,7 +105,7 @@ ValueId residual_stage(NetworkBuilder& b, ValueId x, const BackboneFacts& f, std
 std::vector<ValueId> residual_backbone(NetworkBuilder& b, ValueId image, const BackboneFacts& f,
                                        std::size_t stages) {
   auto in_backbone = b.scope("backbone");
-  UnitOptions stem;
+  DetectorUnit stem;
   stem.kernel = 7;
   stem.stride = 2;
   stem.norm = f.norm;
@@ -122,9 +122,9 @@ std::vector<ValueId> regnet_backbone(NetworkBuilder& b, ValueId image, const Net
   const auto widths = spec.wholes("regnet_widths"), depths = spec.wholes("depths");
   const std::int64_t group_width = spec.whole("regnet_group_width");
   const bool squeeze = spec.flag("squeeze_excite");
-  UnitOptions o;
+  DetectorUnit o;
   o.norm = norm_named(spec.text("norm", "frozen"));
-  UnitOptions stem = o;
+  DetectorUnit stem = o;
   stem.stride = 2;
   stem.trains = spec.whole("frozen_stages", 0) < 1;
   ValueId x = unit(b, "stem", image, 32, stem);
@@ -134,7 +134,7 @@ std::vector<ValueId> regnet_backbone(NetworkBuilder& b, ValueId image, const Net
     o.trains = static_cast<std::int64_t>(s) + 2 > spec.whole("frozen_stages", 0);
     for (std::int64_t i = 0; i < depths[s]; ++i) {
       auto in_block = b.scope("b" + std::to_string(i + 1));
-      UnitOptions one = o, three = o, last = o, shortcut = o;
+      DetectorUnit one = o, three = o, last = o, shortcut = o;
       one.kernel = last.kernel = shortcut.kernel = 1;
       last.relu = shortcut.relu = false;
       three.groups = std::max<std::int64_t>(1, widths[s] / group_width);

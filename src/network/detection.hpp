@@ -16,7 +16,7 @@ enum class DetectorNorm : std::uint8_t {
 };
 
 // A convolution with its normalization and ReLU as detectors combine them.
-struct UnitOptions {
+struct DetectorUnit {
   Extent kernel = 3;
   Extent stride = 1;
   Extent dilation = 1;
@@ -27,7 +27,7 @@ struct UnitOptions {
 };
 ValueId detector_norm(NetworkBuilder& b, const char* name, ValueId x, DetectorNorm norm);
 ValueId unit(NetworkBuilder& b, const char* name, ValueId x, std::int64_t out,
-             const UnitOptions& o);
+             const DetectorUnit& o);
 
 // Facts: `depths`, `groups`, `width_per_group`, `norm` ("batch", "frozen", "group"),
 // `frozen_stages` (stem and stages that do not train: 2 is stem and first stage),

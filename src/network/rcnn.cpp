@@ -96,7 +96,7 @@ ValueId semantic_head(NetworkBuilder& b, const std::vector<ValueId>& levels, std
   for (std::size_t i = 0; i < std::min<std::size_t>(levels.size(), 4); ++i) {
     auto in_level = b.scope("p" + std::to_string(i + 2));
     ValueId x = levels[i];
-    UnitOptions o;
+    DetectorUnit o;
     o.norm = DetectorNorm::group;
     for (std::size_t k = 0; k < std::max<std::size_t>(1, i); ++k) {
       x = unit(b, ("unit" + std::to_string(k)).c_str(), x, 128, o);

@@ -16,7 +16,7 @@ Model build_ssd(const NetworkSpec& spec) {
   std::vector<ValueId> levels;
   {
     auto in_backbone = b.scope("backbone");
-    UnitOptions stem;
+    DetectorUnit stem;
     stem.kernel = 7;
     stem.stride = 2;
     stem.norm = f.norm;
@@ -28,7 +28,7 @@ Model build_ssd(const NetworkSpec& spec) {
   const auto middle = spec.wholes("extra_middle"), out = spec.wholes("extra_out");
   for (std::size_t i = 0; i < middle.size() && i < out.size(); ++i) {
     auto in_extra = b.scope("extra" + std::to_string(i));
-    UnitOptions o;
+    DetectorUnit o;
     o.norm = f.norm;
     o.kernel = 1;
     const ValueId x = unit(b, "reduce", levels.back(), middle[i], o);
