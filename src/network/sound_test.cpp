@@ -60,6 +60,15 @@ TEST(Sound, TacotronStepsOnceAFrame) {
     }
 }
 
+// What throughputs count: frames that are not padding, samples of sound, channels of mels.
+TEST(Sound, ItemsSayWhatIsCounted) {
+  auto counted = [](const char* name) { return embedded_networks().find(name)->item.value(); };
+  EXPECT_EQ(counted("tacotron2").counted, "mel_frame");
+  EXPECT_DOUBLE_EQ(counted("tacotron2").counted_per_item, 566);
+  EXPECT_DOUBLE_EQ(counted("waveglow").counted_per_item, 8000);
+  EXPECT_DOUBLE_EQ(counted("HiFiGAN").counted_per_item, 80);
+}
+
 TEST(Sound, BuildsForEveryLength) {
   for (const char* name : {"rnnt", "rnnt-training", "Jasper", "QuartzNet", "wav2vec2", "FastPitch",
                            "tacotron2", "waveglow", "HiFiGAN"})
