@@ -11,6 +11,7 @@ import re
 import sys
 
 import catalogue_sheets as sheets
+import encoder_models
 import model_families as families
 
 # Later sources only fill what earlier ones lack.
@@ -61,6 +62,7 @@ def whole(text):
 # A re-upload or fine-tune that shares the facts of a model is another name for it.
 SAME_AS = {sheets.normal(form): id for id, names in families.ALIASES.items()
            for name in names for form in (name, name.split("/")[-1])}
+ALIASES = {**families.ALIASES, **encoder_models.ALIASES}
 
 
 def plain_id(name):
@@ -281,7 +283,7 @@ def put_all(sheet, facts, origin):
 
 def main():
     gathered = collect()
-    for id, (source, date, facts) in families.EXTRA.items():
+    for id, (source, date, facts) in {**families.EXTRA, **encoder_models.EXTRA}.items():
         facts = dict(facts)
         gathered[id] = {"architecture": facts.pop("architecture"), "source": source, "date": date,
                         "facts": facts, "origin": {}, "names": []}
@@ -302,7 +304,7 @@ def main():
         sheet = sheets.Sheet("model", id, entry["source"],
                              entry.get("date") or sheets.date_of(entry["source"]))
         aliases = []
-        for name in entry["names"] + families.ALIASES.get(id, []):
+        for name in entry["names"] + ALIASES.get(id, []):
             for form in (name, name.split("/")[-1]):
                 key = sheets.normal(form)
                 if owner.get(key, id) != id:

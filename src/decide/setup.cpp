@@ -157,6 +157,8 @@ std::optional<Message> illegal(const Setup& s, const Plan& plan) {
       return message(DecideMessage::graphs_divide_by_data, s.model->id);
     return std::nullopt;
   }
+  if (const Stack* source = source_stack(*s.model))
+    if (auto m = check_split(*source, plan)) return m;
   return check_split(*s.stack, plan);
 }
 

@@ -19,6 +19,9 @@ constexpr std::int64_t kTrainBatchTokens = 4194304;
 constexpr double kTokensPerParameter = 20;
 // Stanford Alpaca: 52,002 examples, three epochs. QLoRA (arXiv:2305.14314, table 9): batch 16.
 constexpr double kTuneSamples = 52002, kTuneEpochs = 3;
+// What BERT and T5 were trained on (arXiv:1810.04805, arXiv:1910.10683): sequences of 512, where
+// the model sets no limit of its own.
+constexpr std::int64_t kEncoderTokens = 512;
 constexpr std::int64_t kTuneSequence = 2048, kTuneBatch = 16, kTuneRank = 16;
 
 // Goyal et al. 2017 (arXiv:1706.02677): ImageNet-1k's 1,281,167 training images, 90 epochs,
@@ -34,10 +37,22 @@ constexpr std::int64_t kMostRank = 65536;
 class Completion {
  public:
   Completion(const JobRequest& request, const Model& model) : r_(request), model_(model) {
+<<<<<<< HEAD
     if (const Stack* s = language_stack(model))
       limit_ = s->max_context;
     else
       items_ = model.item.has_value();
+=======
+    if (const Stack* s = language_stack(model)) {
+      limit_ = s->max_context;
+      // What reads the input: an encoder, where there is one.
+      if (!s->generates)
+        reader_ = s;
+      else
+        reader_ = source_stack(model);
+      generates_ = s->generates;
+    }
+>>>>>>> eb6b1b1 (Catalogue of encoders and encoder-decoders; jobs for them take whole inputs and, without a decoder, no output length)
   }
 
   Result<CompleteJob> run() {
@@ -109,6 +124,7 @@ class Completion {
     if (r_.rate) range(r_.rate->in_base(), 1e-9, 1e9, "--rate");
   }
 
+<<<<<<< HEAD
   // Whole items have no tokens to count.
   void no_tokens() {
     auto refuse_flag = [&](bool given, const char* flag) {
@@ -151,11 +167,50 @@ class Completion {
     if (limit_ && tokens > *limit_)
       refuse(message(JobMessage::context_beyond_model, tokens, *limit_, model_.id), where,
              message(JobMessage::largest_context, *limit_));
+=======
+  void within(std::optional<std::int64_t> limit, std::int64_t tokens, const char* where) {
+    if (limit && tokens > *limit)
+      refuse(message(JobMessage::context_beyond_model, tokens, *limit, model_.id), where,
+             message(JobMessage::largest_context, *limit));
+  }
+  void within_model(std::int64_t tokens, const char* where) { within(limit_, tokens, where); }
+
+  // What an encoder reads, whole, and what its decoder writes, if it has one.
+  void encoder_lengths(std::int64_t* input, std::int64_t* output) {
+    const char* where = r_.input_tokens ? "--input-tokens" : "--context";
+    const auto given = r_.input_tokens ? r_.input_tokens : r_.context;
+    const auto limit = reader_->max_context;
+    if (reader_->fixed_length) {
+      *input = *reader_->fixed_length;
+      if (given && *given != *input)
+        refuse(message(JobMessage::input_is_padded, *input, model_.id), where);
+      assume("--input-tokens", message(JobMessage::input_is_padded, *input, model_.id));
+    } else if (given) {
+      *input = *given;
+      within(limit, *input, where);
+    } else {
+      *input = std::min(limit.value_or(kEncoderTokens), kEncoderTokens);
+      assume("--input-tokens", limit == *input ? message(JobMessage::input_is_model_context, *input)
+                                               : message(JobMessage::input_assumed, *input));
+    }
+    if (!generates_) {
+      *output = 0;
+      absent(r_.output_tokens, "--output-tokens", model_.id.c_str());
+      absent(r_.limits.ttft, "--ttft", model_.id.c_str());
+      absent(r_.limits.tpot, "--tpot", model_.id.c_str());
+      return;
+    }
+    *output = r_.output_tokens.value_or(
+        std::max<std::int64_t>(1, std::min(kOutputTokens, limit_.value_or(kMostTokens) / 2)));
+    if (!r_.output_tokens) assume("--output-tokens", message(JobMessage::output_assumed, *output));
+    within_model(*output, "--output-tokens");
+>>>>>>> eb6b1b1 (Catalogue of encoders and encoder-decoders; jobs for them take whole inputs and, without a decoder, no output length)
   }
 
   // Prompt and answer from whichever of the three lengths are given.
   void lengths(std::int64_t* input, std::int64_t* output) {
     if (error_) return;
+    if (reader_) return encoder_lengths(input, output);
     if (r_.context && r_.input_tokens && r_.output_tokens &&
         *r_.input_tokens + *r_.output_tokens != *r_.context)
       return refuse(message(JobMessage::context_contradicts, *r_.input_tokens, *r_.output_tokens,
@@ -240,6 +295,7 @@ class Completion {
       within_model(*given, r_.sequence ? "--sequence" : "--context");
       return *given;
     }
+    if (reader_) otherwise = kEncoderTokens;
     if (limit_ && *limit_ <= otherwise) {
       assume("--sequence", message(JobMessage::sequence_is_model_context, *limit_));
       return *limit_;
@@ -336,7 +392,12 @@ class Completion {
   const JobRequest& r_;
   const Model& model_;
   std::optional<std::int64_t> limit_;
+<<<<<<< HEAD
   bool items_ = false;  // whole items instead of tokens
+=======
+  const Stack* reader_ = nullptr;  // an encoder that reads the whole input
+  bool generates_ = true;
+>>>>>>> eb6b1b1 (Catalogue of encoders and encoder-decoders; jobs for them take whole inputs and, without a decoder, no output length)
   Job job_;
   std::vector<Assumption> assumptions_;
   std::optional<Error> error_;

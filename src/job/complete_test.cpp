@@ -66,6 +66,45 @@ TEST(Complete, ShortModelsShortenWhatIsAssumed) {
   EXPECT_EQ(std::get<Serve>(j->job).input_tokens + std::get<Serve>(j->job).output_tokens, 512);
 }
 
+TEST(Complete, EncodersReadAndDoNotWrite) {
+  Model m = model_with(512);
+  Component& c = m.components.front();
+  c.role = ComponentRole::encoder;
+  std::get<Stack>(c.body).generates = false;
+  auto j = complete({}, m);
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Serve>(j->job).input_tokens, 512);
+  EXPECT_EQ(std::get<Serve>(j->job).output_tokens, 0);
+  EXPECT_TRUE(assumed(*j, JobMessage::input_is_model_context));
+  JobRequest r;
+  r.output_tokens = 5;
+  EXPECT_EQ(complete(r, m).error().what.id, message_id(JobMessage::not_for_task));
+  JobRequest longer;
+  longer.input_tokens = 513;
+  EXPECT_EQ(complete(longer, m).error().what.id, message_id(JobMessage::context_beyond_model));
+}
+
+TEST(Complete, ADecoderBehindAnEncoderHasLengthsOfItsOwn) {
+  Model m = model_with(448);
+  Stack encoder;
+  encoder.generates = false;
+  encoder.max_context = encoder.fixed_length = 1500;
+  m.components.push_back({"encoder", ComponentRole::encoder, encoder});
+  JobRequest r;
+  r.output_tokens = 448;
+  auto j = complete(r, m);
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Serve>(j->job).input_tokens, 1500);
+  EXPECT_TRUE(assumed(*j, JobMessage::input_is_padded));
+  r.output_tokens = 449;
+  EXPECT_FALSE(complete(r, m));
+  JobRequest t;
+  t.kind = JobKind::train;
+  j = complete(t, m);
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<Train>(j->job).sequence, 448);
+}
+
 TEST(Complete, RefusesWhatContradicts) {
   JobRequest r;
   r.rate = PerSecond::base(2);
