@@ -38,8 +38,10 @@ void ask(Case& c, std::int64_t input, std::int64_t output, std::optional<double>
   JobRequest& j = c.question.job;
   j.kind = concurrency ? JobKind::serve : JobKind::batch;
   j.concurrency = concurrency;
-  j.input_tokens = std::max<std::int64_t>(input, 1);
-  j.output_tokens = std::max<std::int64_t>(output, 1);
+  const Stack* source = source_stack(*c.model);
+  // Some encoders read inputs of one length only.
+  if (!source || !source->fixed_length) j.input_tokens = std::max<std::int64_t>(input, 1);
+  if (language_stack(*c.model)->generates) j.output_tokens = std::max<std::int64_t>(output, 1);
 }
 
 // A batch of requests that start together.
@@ -113,7 +115,31 @@ std::optional<Refusal> steady(Case& c, Lengths n, Metric metric, double scale) {
   return std::nullopt;
 }
 
+// An encoder answers a whole batch in one pass.
+std::optional<Refusal> take_pass(const Row& row, Case& c, const Lengths& n) {
+  const std::string_view metric = row.text("metric");
+  if (is_tail(row.text("stat")) || row.number("request_rate"))
+    return Refusal{RefusalReason::needs_simulation, std::string(metric)};
+  if (!n.input) return missing("input_len");
+  if (metric != "req_s" && metric != "e2e_ms")
+    return Refusal{RefusalReason::metric_not_supported, std::string(metric)};
+  ask(c, *n.input, 0, std::nullopt);
+  if (n.batch_stated)
+    fix_batch(c, n.batch);
+  else
+    c.tuned = true;  // the engine takes the batch that serves most
+  if (metric == "req_s") {
+    c.readout.metric = Metric::requests_per_second;
+    return std::nullopt;
+  }
+  if (!n.batch_stated) return missing("batch_or_concurrency");
+  c.measured *= 1e-3;
+  c.readout.metric = Metric::e2e_seconds;
+  return std::nullopt;
+}
+
 std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
+  if (!language_stack(*c.model)->generates) return take_pass(row, c, n);
   const std::string_view metric = row.text("metric"), span = row.text("span");
   const Refusal simulate{RefusalReason::needs_simulation, std::string(metric)};
   const bool tail = is_tail(row.text("stat"));
@@ -157,6 +183,13 @@ std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
       return refused;
     }
     return steady(c, n, Metric::tpot_seconds, 1);
+  }
+  if (metric == "e2e_ms" && span == "encoder") {
+    c.measured *= 1e-3;
+    ask(c, 1, 1, std::nullopt);
+    fix_batch(c, n.batch);
+    c.readout.metric = Metric::prefill_seconds;
+    return std::nullopt;
   }
   if (metric == "e2e_ms") {
     c.measured *= 1e-3;
@@ -231,6 +264,8 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   n.input = row.whole("input_len");
   n.output = row.whole("output_len");
   n.depth = row.whole("depth");
+  if (const Stack* source = source_stack(*c.model); source && source->fixed_length)
+    n.input = source->fixed_length;
   if (const auto b = row.number("batch_or_concurrency"); b && *b >= 1) {
     n.batch = *b;
     n.batch_stated = true;
@@ -238,7 +273,9 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   if ((n.input && *n.input < 0) || (n.output && *n.output < 0) || (n.depth && *n.depth < 0))
     return Refusal{RefusalReason::bad_value, "input_len"};
   if (auto r = take_metric(row, c, n)) return *r;
-  allow_length(c, *c.question.job.input_tokens + *c.question.job.output_tokens);
+  if (!source_stack(*c.model))
+    allow_length(
+        c, c.question.job.input_tokens.value_or(0) + c.question.job.output_tokens.value_or(0));
   if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
   return c;
 }

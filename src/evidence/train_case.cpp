@@ -180,6 +180,7 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   const auto sequence = row.whole("seq_len");
   if (!sequence || *sequence < 1) return Refusal{RefusalReason::input_missing, "seq_len"};
   j.sequence = sequence;
+  j.input_tokens = row.whole("source_len");
   j.global_batch = row.whole("global_batch");
   if (!j.global_batch && p.micro_batch) {
     const std::int64_t replicas = p.data ? *p.data : cards;
@@ -194,7 +195,7 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   if (c.readout.metric == Metric::step_seconds && !row.whole("global_batch") &&
       !row.whole("grad_accum"))
     return Refusal{RefusalReason::input_missing, "global_batch"};
-  allow_length(c, *sequence);
+  if (!source_stack(*c.model)) allow_length(c, *sequence);
   c.tuned = row.flag("tuned");
   if (c.tuned) c.assumptions.push_back({"plan", message(EvidenceMessage::best_legal_plan)});
   return c;

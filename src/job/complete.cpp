@@ -304,6 +304,13 @@ class Completion {
     return otherwise;
   }
 
+  // What the encoder of an encoder-decoder reads; 0: as much as is learnt from it.
+  std::int64_t training_source() {
+    if (!reader_ || !generates_ || !r_.input_tokens) return 0;
+    within(reader_->max_context, *r_.input_tokens, "--input-tokens");
+    return *r_.input_tokens;
+  }
+
   // Tokens from samples and epochs; absent when neither is given.
   std::optional<double> tokens(std::int64_t length) {
     if (r_.tokens && (r_.samples || r_.epochs))
@@ -334,6 +341,7 @@ class Completion {
       return;
     }
     t.sequence = sequence(kTrainSequence);
+    t.source = training_source();
     if (auto given = tokens(t.sequence)) {
       t.tokens = *given;
     } else if (r_.epochs) {
@@ -365,6 +373,7 @@ class Completion {
     f.method = r_.method.value_or(TuneMethod::lora);
     if (!r_.method) assume("--method", message(JobMessage::method_assumed));
     f.sequence = sequence(kTuneSequence);
+    f.source = training_source();
     if (auto given = tokens(f.sequence)) {
       f.tokens = *given;
     } else {

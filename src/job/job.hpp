@@ -49,6 +49,7 @@ struct Batch {
 struct Train {
   double tokens = 0;
   std::int64_t sequence = 0;
+  std::int64_t source = 0;        // tokens that an encoder reads for each sequence; 0: as many
   std::int64_t global_batch = 0;  // sequences per optimizer step
   std::optional<Seconds> deadline;
   std::optional<Item> item;  // what one request or sample is; absent: tokens
@@ -60,6 +61,7 @@ struct FineTune {
   TuneMethod method = TuneMethod::lora;
   double tokens = 0;
   std::int64_t sequence = 0;
+  std::int64_t source = 0;
   std::int64_t global_batch = 0;
   std::int64_t rank = 0;          // of the adapters
   bool adapt_all_linears = true;  // else attention q and v only
@@ -70,6 +72,14 @@ struct FineTune {
 using Job = std::variant<Serve, Batch, Train, FineTune>;
 inline const std::optional<Item>& item_of(const Job& job) {
   return std::visit([](const auto& j) -> const std::optional<Item>& { return j.item; }, job);
+}
+
+// Tokens that the encoder of an encoder-decoder reads for a training sequence.
+inline std::int64_t training_source(const Job& job) {
+  auto of = [](const auto& j) { return j.source > 0 ? j.source : j.sequence; };
+  if (auto t = std::get_if<Train>(&job)) return of(*t);
+  if (auto f = std::get_if<FineTune>(&job)) return of(*f);
+  return 0;
 }
 
 // What the user wrote; absent members are filled by `complete`.

@@ -53,6 +53,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     m.adapter_rank_ = d(tune->rank);
     m.adapt_all_ = tune->adapt_all_linears;
   }
+  m.source_ = d(training_source(job));
   m.rules_ = {m.main_format_, m.tuning_, m.adapt_all_, m.engine_.mla_absorbed};
   if (m.graphs()) return m;
 

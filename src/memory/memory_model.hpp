@@ -129,7 +129,7 @@ class MemoryModel {
   double adapter_rank_ = 0;
   bool adapt_all_ = true;
   double input_tokens_ = 0, output_tokens_ = 0;  // serving
-  double sequence_ = 0;                          // training
+  double sequence_ = 0, source_ = 0;             // training
   Range usable_;
   int most_ranks_ = 1;
   std::vector<const Layer*> kinds_;         // distinct layers

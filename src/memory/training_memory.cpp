@@ -95,7 +95,9 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     adapter_in_out += layers.stored(k) * s.weights.adapter_in_out;
     // Inputs of a fixed length may be longer than what is learnt from them: all is stated for a
     // token of `sequence_`.
-    const double keys = d(positions_of(*kind_stacks_[k], static_cast<std::int64_t>(sequence_)));
+    const double keys =
+        d(positions_of(*kind_stacks_[k],
+                       static_cast<std::int64_t>(kind_stacks_[k] == stack_ ? sequence_ : source_)));
     const double share = scale * keys / sequence_;
     saved_layers += n * s.saved[sp][how].at(keys) * share;
     forward = std::max(forward, s.forward[sp].at(keys) * share);

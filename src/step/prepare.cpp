@@ -125,7 +125,10 @@ Pass encoder_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, dou
 }
 
 Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p) {
-  const auto positions = [&](const Stack& x) { return static_cast<double>(positions_of(x, s)); };
+  const std::int64_t source = training_source(t.job);
+  const auto positions = [&](const Stack& x) {
+    return static_cast<double>(positions_of(x, &x == t.stack ? s : source));
+  };
   p.new_tokens = positions(stack);
   p.logits_rows = &stack == t.stack ? p.new_tokens * stack.label_share : 0;
   if (t.source && &stack == t.stack) {
