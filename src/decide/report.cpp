@@ -154,7 +154,7 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
     double low = std::max(0.0, (budget.low - (total.high - cache)) / pool);
     double high = std::max(1.0, (budget.high - (total.low - cache)) / pool);
     low = std::min(low, 1.0);
-    if (s.stack)
+    if (s.stack && s.stack->generates)
       set(Metric::kv_capacity_tokens, c.kv_tokens, c.kv_tokens * low, c.kv_tokens * high,
           Basis::analytic);
     set(Metric::max_sequences, c.max_sequences, std::floor(c.max_sequences * low),
@@ -168,7 +168,8 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
     if (std::holds_alternative<Serve>(s.job)) {
       double capacity = capacity_requests_per_second(*tables, plan);
       double up = 1, down = 1;
-      if (const auto& step = r[s.stack ? Metric::decode_step_seconds : Metric::e2e_seconds];
+      if (const auto& step =
+              r[s.stack && s.stack->generates ? Metric::decode_step_seconds : Metric::e2e_seconds];
           step && step->value > 0)
         up = step->high / step->value, down = step->low / step->value;
       set(Metric::capacity_requests_per_second, capacity, capacity / up, capacity / down,

@@ -25,6 +25,16 @@ EngineTask task_of(JobKind k) {
   return EngineTask::serve;
 }
 
+// Whether an engine runs a model. A pass of an encoder over whole sequences is a graph like any
+// other, and so is a training step of an encoder with its decoder.
+bool runs(const EnginePolicy& e, const Model& m, JobKind job) {
+  const Stack* s = language_stack(m);
+  if (!s) return e.runs_graphs;
+  const bool training = job == JobKind::train || job == JobKind::finetune;
+  const bool whole = !s->generates || (training && source_stack(m));
+  return e.runs_tokens || (whole && e.runs_graphs);
+}
+
 Result<EnginePolicy> engine_of(const Catalogues& all, const Question& q, const Accelerator& card) {
   if (q.engine.empty()) return all.engines.default_for(task_of(q.job.kind), card, *q.model);
   auto at = q.engine.find('@');
@@ -32,8 +42,8 @@ Result<EnginePolicy> engine_of(const Catalogues& all, const Question& q, const A
   std::string version = at == std::string::npos ? "" : q.engine.substr(at + 1);
   auto named = all.engines.find(name, version, q.engine_date);
   if (!named) return named;
-  const bool items = q.model->item.has_value();
-  if (items ? named->runs_graphs : named->runs_tokens) return named;
+  if (runs(*named, *q.model, q.job.kind)) return named;
+  const bool items = !language_stack(*q.model);
   const std::string& other = items ? named->items_engine : named->tokens_engine;
   return other.empty() ? named : all.engines.find(other, "", q.engine_date);
 }
@@ -61,10 +71,10 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
                 s.training ? message(EngineMessage::engine_does_not_train, engine->id)
                            : message(EngineMessage::engine_does_not_serve, engine->id),
                 "--engine");
-  if (q.model->item ? !engine->runs_graphs : !engine->runs_tokens)
+  if (!runs(*engine, *q.model, q.job.kind))
     return fail(ErrorCode::unsupported,
-                message(q.model->item ? EngineMessage::engine_without_graphs
-                                      : EngineMessage::engine_without_tokens,
+                message(!s.stack ? EngineMessage::engine_without_graphs
+                                 : EngineMessage::engine_without_tokens,
                         engine->id, q.model->id),
                 "--engine");
   Format weights = formats_of(s, q.plan).weights.value_or(q.model->weight_format);
@@ -167,7 +177,7 @@ std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan
   if (s.engine.max_sequences > 0)
     most = std::min(most, static_cast<double>(s.engine.max_sequences));
   // Beyond this a larger batch of items saves nothing that the tables could show.
-  if (!s.stack) most = std::min(most, 1024.0);
+  if (!s.stack || !s.stack->generates) most = std::min(most, 1024.0);
   if (auto batch = std::get_if<Batch>(&s.job); batch && batch->requests)
     most = std::min(most, std::ceil(*batch->requests / plan.data));
   return static_cast<std::int32_t>(std::clamp(most, 1.0, 65536.0));

@@ -37,12 +37,6 @@ constexpr std::int64_t kMostRank = 65536;
 class Completion {
  public:
   Completion(const JobRequest& request, const Model& model) : r_(request), model_(model) {
-<<<<<<< HEAD
-    if (const Stack* s = language_stack(model))
-      limit_ = s->max_context;
-    else
-      items_ = model.item.has_value();
-=======
     if (const Stack* s = language_stack(model)) {
       limit_ = s->max_context;
       // What reads the input: an encoder, where there is one.
@@ -51,8 +45,9 @@ class Completion {
       else
         reader_ = source_stack(model);
       generates_ = s->generates;
+    } else {
+      items_ = model.item.has_value();
     }
->>>>>>> eb6b1b1 (Catalogue of encoders and encoder-decoders; jobs for them take whole inputs and, without a decoder, no output length)
   }
 
   Result<CompleteJob> run() {
@@ -74,6 +69,14 @@ class Completion {
     }
     if (error_) return tl::unexpected(*error_);
     std::visit([&](auto& j) { j.item = model_.item; }, job_);
+    // An encoder's request is a sequence.
+    if (!generates_)
+      std::visit(
+          [&](auto& j) {
+            if constexpr (requires { j.input_tokens; })
+              j.item = Item{WorkUnit::sequence, {j.input_tokens}};
+          },
+          job_);
     return CompleteJob{std::move(job_), std::move(assumptions_)};
   }
 
@@ -124,7 +127,6 @@ class Completion {
     if (r_.rate) range(r_.rate->in_base(), 1e-9, 1e9, "--rate");
   }
 
-<<<<<<< HEAD
   // Whole items have no tokens to count.
   void no_tokens() {
     auto refuse_flag = [&](bool given, const char* flag) {
@@ -163,11 +165,6 @@ class Completion {
     return r_.global_batch.value_or(kImageBatch);
   }
 
-  void within_model(std::int64_t tokens, const char* where) {
-    if (limit_ && tokens > *limit_)
-      refuse(message(JobMessage::context_beyond_model, tokens, *limit_, model_.id), where,
-             message(JobMessage::largest_context, *limit_));
-=======
   void within(std::optional<std::int64_t> limit, std::int64_t tokens, const char* where) {
     if (limit && tokens > *limit)
       refuse(message(JobMessage::context_beyond_model, tokens, *limit, model_.id), where,
@@ -204,7 +201,6 @@ class Completion {
         std::max<std::int64_t>(1, std::min(kOutputTokens, limit_.value_or(kMostTokens) / 2)));
     if (!r_.output_tokens) assume("--output-tokens", message(JobMessage::output_assumed, *output));
     within_model(*output, "--output-tokens");
->>>>>>> eb6b1b1 (Catalogue of encoders and encoder-decoders; jobs for them take whole inputs and, without a decoder, no output length)
   }
 
   // Prompt and answer from whichever of the three lengths are given.
@@ -401,12 +397,9 @@ class Completion {
   const JobRequest& r_;
   const Model& model_;
   std::optional<std::int64_t> limit_;
-<<<<<<< HEAD
-  bool items_ = false;  // whole items instead of tokens
-=======
+  bool items_ = false;             // whole items instead of tokens
   const Stack* reader_ = nullptr;  // an encoder that reads the whole input
   bool generates_ = true;
->>>>>>> eb6b1b1 (Catalogue of encoders and encoder-decoders; jobs for them take whole inputs and, without a decoder, no output length)
   Job job_;
   std::vector<Assumption> assumptions_;
   std::optional<Error> error_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <span>
 
 #include "model/json_value.hpp"
 #include "model/messages.hpp"
@@ -14,18 +15,17 @@ constexpr std::int64_t kMaxLayers = 8192;
 
 // Architectures whose layers are not those of a decoder, by the word of general.architecture.
 constexpr std::pair<std::string_view, std::string_view> kUnsupported[] = {
-    {"bert", "an encoder without a decoder"},
-    {"nomic-bert", "an encoder without a decoder"},
-    {"jina-bert-v2", "an encoder without a decoder"},
-    {"modern-bert", "an encoder without a decoder"},
-    {"t5", "an encoder and a decoder"},
-    {"t5encoder", "an encoder without a decoder"},
     {"clip", "a vision model"},
     {"mamba", "a state-space or recurrent model"},
     {"mamba2", "a state-space or recurrent model"},
     {"rwkv6", "a state-space or recurrent model"},
     {"rwkv7", "a state-space or recurrent model"},
 };
+
+// Encoders: their layers see the whole sequence and nothing is decoded.
+constexpr std::string_view kEncoders[] = {"bert", "nomic-bert", "jina-bert-v2", "modern-bert"};
+// T5 keeps its two stacks under "enc." and "dec.".
+constexpr std::string_view kT5 = "t5", kT5Encoder = "t5encoder";
 
 struct Shape {
   const Tensor* tensor = nullptr;
@@ -44,13 +44,16 @@ using Names = std::map<std::string, const Tensor*, std::less<>>;
 class LayerReader {
  public:
   LayerReader(const GgufHeader& h, const std::string& arch, const Names& names,
-              const DecoderSpec& spec)
-      : h_(h), arch_(arch), names_(names), spec_(spec) {}
+              const DecoderSpec& spec, std::string side = "")
+      : h_(h), arch_(arch), names_(names), spec_(spec), side_(std::move(side)) {}
 
   Result<LayerSpec> read(std::int64_t i, const std::string& where) {
     layer_ = i;
-    prefix_ = "blk." + std::to_string(i) + ".";
+    prefix_ = side_ + "blk." + std::to_string(i) + ".";
     LayerSpec l;
+    l.causal = spec_.generates;
+    l.cross = has("cross_attn_q.weight");
+    l.score_bias = arch_ == kT5 || arch_ == kT5Encoder;
     read_attention(l);
     read_mlp(l);
     read_norms(l);
@@ -92,7 +95,8 @@ class LayerReader {
   void read_attention(LayerSpec& l) {
     LayerFormats& f = l.formats;
     const Shape q = at("attn_q.weight"), k = at("attn_k.weight"), v = at("attn_v.weight");
-    const Shape fused = at("attn_qkv.weight"), o = at("attn_output.weight");
+    const Shape fused = at("attn_qkv.weight");
+    const Shape o = has("attn_o.weight") ? at("attn_o.weight") : at("attn_output.weight");
     if (has("attn_kv_a_mqa.weight")) return read_latent(l);
     if (!q && !fused) {
       l.attention = AttentionKind::none;
@@ -241,6 +245,13 @@ class LayerReader {
     l.norm_before_mlp = has("ffn_norm.weight") || has("attn_norm_2.weight");
     l.norm_after_attention = has("post_attention_norm.weight") || has("attn_post_norm.weight");
     l.norm_after_mlp = has("post_ffw_norm.weight") || has("ffn_post_norm.weight");
+    if (has("attn_output_norm.weight") || has("layer_output_norm.weight")) {
+      // BERT normalises after each half.
+      l.norm_after_attention = has("attn_output_norm.weight");
+      l.norm_after_mlp = has("layer_output_norm.weight");
+      l.formats.norm = known(at("layer_output_norm.weight").format());
+      return;
+    }
     // Where there is none before the MLP, this is it, whatever its name.
     if (!l.norm_before_mlp && l.norm_after_attention && !l.norm_after_mlp &&
         l.norm_before_attention) {
@@ -260,6 +271,7 @@ class LayerReader {
   const std::string& arch_;
   const Names& names_;
   const DecoderSpec& spec_;
+  std::string side_;
   std::int64_t layer_ = 0;
   std::string prefix_, problem_;
 };
@@ -288,6 +300,10 @@ bool foreign(const Tensor& t) {
   return t.name.rfind("enc.", 0) == 0 || t.name.rfind("dec.", 0) == 0;
 }
 
+bool contains(std::span<const std::string_view> list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
 }  // namespace
 
 Result<GgufModel> read_gguf_model(const GgufHeader& h, const std::vector<Tensor>& tensors,
@@ -303,7 +319,7 @@ Result<GgufModel> read_gguf_model(const GgufHeader& h, const std::vector<Tensor>
   Names names;
   for (const Tensor& t : tensors) {
     names.emplace(t.name, &t);
-    if (foreign(t))
+    if (foreign(t) && *arch != kT5 && *arch != kT5Encoder)
       return fail(ErrorCode::unsupported,
                   message(ModelMessage::unsupported_architecture, printable(*arch),
                           "a hybrid with state-space or linear-attention layers"),
@@ -340,25 +356,57 @@ Result<GgufModel> read_gguf_model(const GgufHeader& h, const std::vector<Tensor>
     auto it = names.find(name);
     return it == names.end() ? Shape{} : Shape{it->second};
   };
-  const Shape head = optional("output.weight"), final = optional("output_norm.weight");
+  const bool t5 = a == kT5 || a == kT5Encoder;
+  const bool encoder = contains(kEncoders, a) || a == kT5Encoder;
+  const std::string side = a == kT5 ? "dec." : a == kT5Encoder ? "enc." : "";
+  const Shape head = optional("output.weight"),
+              final = optional((side + "output_norm.weight").c_str());
+  spec.generates = spec.has_head = !encoder;
+  if (const Shape types = optional("token_types.weight")) spec.token_types = types.out();
   spec.tied = !head;
   spec.head_format = head ? head.format() : table.format();
   spec.head_bias = static_cast<bool>(optional("output.bias"));
   spec.final_norm = static_cast<bool>(final);
   spec.norm_format = final ? final.format() : Format::f32;
   spec.embedding_norm = static_cast<bool>(optional("token_embd_norm.weight"));
-  spec.norm = optional("output_norm.bias") ? NormKind::layer_norm : NormKind::rms;
+  spec.norm = optional("output_norm.bias") || optional("token_embd_norm.bias")
+                  ? NormKind::layer_norm
+                  : NormKind::rms;
   if (const Shape p = optional("position_embd.weight")) spec.positions = p.out();
   for (Format* f : {&spec.embedding_format, &spec.head_format, &spec.norm_format})
     if (*f == Format::unknown) *f = Format::bf16;
   spec.max_context = h.integer(a + ".context_length");
   if (spec.max_context && *spec.max_context < 1) spec.max_context.reset();
-  LayerReader reader(h, a, names, spec);
-  for (std::int64_t i = 0; i < *layers - out.layers_left_out; ++i) {
-    auto l = reader.read(i, where);
-    if (!l) return tl::unexpected(l.error());
-    spec.layers.push_back(std::move(*l));
+  auto read_layers = [&](DecoderSpec& into, const std::string& from,
+                         std::int64_t count) -> Result<void> {
+    LayerReader reader(h, a, names, into, from);
+    for (std::int64_t i = 0; i < count; ++i) {
+      auto l = reader.read(i, where);
+      if (!l) return tl::unexpected(l.error());
+      into.layers.push_back(std::move(*l));
+    }
+    if (const Shape bias = optional((from + "blk.0.attn_rel_b.weight").c_str()); t5 && bias) {
+      into.relative_positions = bias.out();
+      into.relative_width = bias.in();
+    }
+    return {};
+  };
+  if (a == kT5) {
+    DecoderSpec e;
+    e.architecture = spec.architecture;
+    e.hidden = spec.hidden;
+    e.generates = e.embeds = e.has_head = false;
+    e.norm = spec.norm;
+    e.norm_format = spec.norm_format;
+    if (auto read = read_layers(e, "enc.", *layers); !read) return tl::unexpected(read.error());
+    e.weight_format = most_common(tensors);
+    spec.encoder.push_back(std::move(e));
+    layers = std::clamp<std::int64_t>(h.integer(a + ".decoder_block_count").value_or(*layers), 1,
+                                      kMaxLayers);
+    spec.max_context.reset();  // positions are relative
   }
+  if (auto read = read_layers(spec, side, *layers - out.layers_left_out); !read)
+    return tl::unexpected(read.error());
   spec.weight_format = most_common(tensors);
   return out;
 }

@@ -28,14 +28,14 @@ Evaluation evaluate(const Tables& t, const Plan& plan, Recorder& recorder) {
   if (auto serve = std::get_if<Serve>(&t.job)) {
     // How many sequences are in flight decides the memory, so the load comes first.
     Plan loaded = plan;
-    if (t.stack)
+    if (!t.whole_items())
       evaluate_serve(t, *serve, loaded, e, recorder);
     else
       evaluate_item_serve(t, *serve, loaded, e, recorder);
     e.sequences_held = loaded.micro_batch;
     evaluate_memory(t, loaded, e, recorder);
   } else if (auto batch = std::get_if<Batch>(&t.job)) {
-    if (t.stack)
+    if (!t.whole_items())
       evaluate_batch(t, *batch, plan, e, recorder);
     else
       evaluate_item_batch(t, *batch, plan, e, recorder);

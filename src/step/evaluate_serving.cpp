@@ -347,7 +347,7 @@ double capacity_requests_per_second(const Tables& t, Plan plan) {
     Evaluation e;
     NoRecord none;
     Plan p = plan;
-    if (t.stack)
+    if (!t.whole_items())
       evaluate_serve(t, job, p, e, none);
     else
       evaluate_item_serve(t, job, p, e, none);
@@ -360,7 +360,8 @@ double capacity_requests_per_second(const Tables& t, Plan plan) {
            within(l.tpot, Metric::tpot_percentile_seconds) &&
            within(l.e2e, Metric::e2e_percentile_seconds);
   };
-  double most = 64 * plan.data / (t.stack ? prefill_seconds(t, plan, 1) : item_batch_seconds(t, 1));
+  double most =
+      64 * plan.data / (t.stack ? prefill_seconds(t, plan, 1) : item_batch_seconds(t, plan, 1));
   double low = 0, high = most;
   if (!holds(most * 1e-9)) return 0;
   for (int i = 0; i < 40 && high - low > 1e-4 * high; ++i) {

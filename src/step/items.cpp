@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "step/evaluate_parts.hpp"
 #include "step/pass_time.hpp"
 
 namespace trigon {
@@ -95,7 +96,8 @@ void fill_item_training(Tables& t) {
     }
 }
 
-double item_batch_seconds(const Tables& t, double items) {
+double item_batch_seconds(const Tables& t, const Plan& plan, double items) {
+  if (t.stack) return t.device.engine.request_overhead_seconds + prefill_seconds(t, plan, items);
   const PassTime once = at_batch(t.inference, t.inference.prefill, 0, items);
   const PassTime step = at_batch(t.inference, t.inference.decode, 0, items);
   const double steps = static_cast<double>(t.model->item->steps);

@@ -15,7 +15,7 @@ void fill_item_inference(Tables& t, const std::vector<std::int32_t>& batches);
 void fill_item_training(Tables& t);
 
 // A batch of items on one replica, from its start to its end.
-double item_batch_seconds(const Tables& t, double items);
+double item_batch_seconds(const Tables& t, const Plan& plan, double items);
 
 template <class Recorder>
 void evaluate_item_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e,

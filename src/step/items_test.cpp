@@ -58,9 +58,9 @@ struct Hand {
 };
 
 TEST(Items, ABatchTakesItsPassesOneAfterAnother) {
-  EXPECT_DOUBLE_EQ(item_batch_seconds(Hand().t, 4), 5e-3);
+  EXPECT_DOUBLE_EQ(item_batch_seconds(Hand().t, Plan{}, 4), 5e-3);
   // 20 steps of 5 ms and what runs once.
-  EXPECT_DOUBLE_EQ(item_batch_seconds(Hand(20).t, 4), 0.105);
+  EXPECT_DOUBLE_EQ(item_batch_seconds(Hand(20).t, Plan{}, 4), 0.105);
 }
 
 TEST(Items, AServerBatchesWhatWaits) {

@@ -77,6 +77,8 @@ struct Tables {
   InferenceTables inference;
   TrainTables train;
   double layers = 0;  // of both stacks
+  // A request is done in one go: by graphs, or by an encoder.
+  bool whole_items() const { return !stack || !stack->generates; }
 };
 
 // Errors: no calibration or peak for the device, a model without a language stack.
