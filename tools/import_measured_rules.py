@@ -12,6 +12,8 @@ A rule reads what the source said beside its number and writes columns:
 import fnmatch
 import re
 
+import import_measured_encoders as encoders
+
 import import_measured_diffusion as diffusion
 import import_measured_images as images
 
@@ -20,7 +22,7 @@ TRAIN_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus gpus_per_node intra_link inter_link model params_b "
     "layers hidden heads kv_heads ffn vocab experts top_k precision framework method tp pp vpp dp "
     "cp ep zero_stage seq_len global_batch micro_batch recompute optimizer metric value"
-).split() + "inter_gbps flops grad_accum lora_rank quant offload tuned".split() + images.TRAIN_COLUMNS + COMMON_TAIL
+).split() + "inter_gbps flops grad_accum lora_rank quant offload tuned source_len".split() + images.TRAIN_COLUMNS + COMMON_TAIL
 INFER_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus intra_link model params_b weight_format kv_format engine "
     "engine_version tp pp ep input_len output_len batch_or_concurrency request_rate metric stat "
@@ -222,6 +224,9 @@ def train(r):
         r["micro_batch"] = ""
     if says(r, "POWER LIMITED"):
         r["trust"] = r["trust"] or "low"
+    encoders.train(r)
+    if r["precision"] == "bf16-amp":
+        r["precision"] = "bf16"
     if r["precision"].startswith("fp32-or-tf32"):
         r["precision"] = "fp32" if r["gpu"].startswith(("V100", "Quadro")) else "tf32"
 

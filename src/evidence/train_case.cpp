@@ -143,7 +143,8 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   if (auto r = take_method(row, j)) return *r;
   if (auto r = take_precision(row, c)) return *r;
 
-  const Framework f = split_framework(row.text("framework"), whole_items(c));
+  const Framework f = split_framework(row.text("framework"),
+                                      whole_items(c) || !language_stack(*c.model)->generates);
   const std::string_view date = f.date.empty() ? row.text("date") : f.date;
   if (auto r = take_engine(f.name, f.version, date, names, c)) return *r;
 
