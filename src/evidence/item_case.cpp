@@ -1,6 +1,7 @@
 // Rows of models that do whole items: images, utterances, samples.
 
 #include <algorithm>
+#include <cmath>
 
 #include "evidence/messages.hpp"
 #include "evidence/resolve.hpp"
@@ -51,6 +52,13 @@ std::optional<Refusal> read_item_inference(const Row& row, Case& c) {
   if (metric == "e2e_ms") {
     c.measured *= 1e-3;
     r.metric = Metric::e2e_seconds;
+    // What is counted may be made of several items (the windows of a volume): they run together.
+    const double items = 1 / counted(c);
+    if (items > 1) {
+      p.micro_batch =
+          static_cast<std::int32_t>(std::clamp(std::round(*p.micro_batch * items), 1.0, 65536.0));
+      j.requests = *p.micro_batch * replicas;
+    }
     return std::nullopt;
   }
   if (metric == "it_s") {

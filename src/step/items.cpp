@@ -9,8 +9,6 @@
 namespace trigon {
 namespace {
 
-bool serves(const Component& c) { return c.serves; }
-
 // A pass takes as long as the device works, or as the host needs to launch it all.
 double pass_seconds(const DeviceModel& d, const OperatorList& ops) {
   double launches = 0;
@@ -35,65 +33,83 @@ void lower_component(const Tables& t, const Component& component, double items, 
   lower_graph(*graph, pass, out);
 }
 
+namespace {
+
+// Lowers what runs, once: later fills only price it again.
+template <class Rows>
+void lower_items(Tables& t, std::size_t batches, bool training, Rows rows) {
+  const std::size_t wanted = t.model->components.size() * batches;
+  if (t.item_operators.size() == wanted) return;
+  t.item_operators.assign(wanted, {});
+  std::size_t i = 0;
+  for (const Component& c : t.model->components)
+    for (std::size_t b = 0; b < batches; ++b, ++i) {
+      const bool runs = training ? c.training != Component::Training::absent : c.serves;
+      const bool trained = training && c.training == Component::Training::trained;
+      if (runs) lower_component(t, c, rows(c, b), trained, t.item_operators[i]);
+    }
+}
+
+}  // namespace
+
 void fill_item_inference(Tables& t, const std::vector<std::int32_t>& batches) {
   InferenceTables& i = t.inference;
   i.batches = batches;
-  i.prefill.clear();
-  i.decode.clear();
-  OperatorList ops;
-  for (std::int32_t b : i.batches) {
-    PassTime once, step;
-    for (const Component& c : t.model->components) {
-      if (!serves(c)) continue;
-      ops.clear();
-      lower_component(t, c, b * static_cast<double>(c.rows), false, ops);
-      PassTime& into = c.runs == Runs::once ? once : step;
-      into.layers += pass_seconds(t.device, ops);
+  const std::size_t n = i.batches.size();
+  lower_items(t, n, false, [&](const Component& c, std::size_t b) {
+    return i.batches[b] * static_cast<double>(c.rows);
+  });
+  i.prefill.assign(n, {});
+  i.decode.assign(n, {});
+  std::size_t at = 0;
+  for (const Component& c : t.model->components)
+    for (std::size_t b = 0; b < n; ++b, ++at) {
+      if (!c.serves) continue;
+      PassTime& into = c.runs == Runs::once ? i.prefill[b] : i.decode[b];
+      into.layers += pass_seconds(t.device, t.item_operators[at]);
       into.ends += t.device.engine.step_overhead_seconds;
     }
-    i.prefill.push_back(once);
-    i.decode.push_back(step);
-  }
 }
 
 void fill_item_training(Tables& t) {
   TrainTables& tr = t.train;
   tr.pass.clear();
-  tr.forward_flops = tr.attention_forward_flops = tr.head_flops = 0;
-  tr.parameters = tr.trainable_parameters = 0;
-  for (const Component& c : t.model->components) {
-    auto graph = std::get_if<Graph>(&c.body);
-    if (!graph || c.training != Component::Training::trained) continue;
-    tr.forward_flops += 2 * multiply_accumulates(*graph);
-    tr.parameters += static_cast<double>(count_parameters(*graph));
+  if (t.item_operators.empty()) {
+    tr.forward_flops = tr.attention_forward_flops = tr.head_flops = 0;
+    tr.parameters = 0;
+    for (const Component& c : t.model->components) {
+      auto graph = std::get_if<Graph>(&c.body);
+      if (!graph || c.training != Component::Training::trained) continue;
+      tr.forward_flops += 2 * multiply_accumulates(*graph);
+      tr.parameters += static_cast<double>(count_parameters(*graph));
+    }
+    tr.trainable_parameters = tr.parameters;
+    tr.trainable_share = 1;
   }
-  tr.trainable_parameters = tr.parameters;
-  tr.trainable_share = 1;
-  OperatorList ops;
+  const std::vector<std::int32_t>& batches = t.domain.micro_batch;
+  lower_items(t, batches.size(), true,
+              [&](const Component&, std::size_t b) -> double { return batches[b]; });
+  std::vector<TrainPass> passes(batches.size());
+  std::size_t at = 0;
+  for (const Component& c : t.model->components)
+    for (std::size_t b = 0; b < batches.size(); ++b, ++at) {
+      const bool trained = c.training == Component::Training::trained;
+      double forward = 0, backward = 0, launches = 0;
+      for (const Operator& op : t.item_operators[at]) {
+        forward += op.repeat * operator_time(t.device, op).seconds;
+        if (trained) backward += op.repeat * backward_seconds(t.device, op, true);
+        launches += op.repeat;
+      }
+      const double host = launches * t.device.engine.operator_overhead_seconds;
+      passes[b].forward += std::max(forward, host);
+      // Products have two gradients to launch; autograd adds its own work to each.
+      if (trained) passes[b].backward += std::max(backward, 2 * host);
+    }
   // Only data parallelism divides a graph; other degrees are refused before they get here.
   for (std::size_t degrees =
            t.domain.tensor.size() * t.domain.expert.size() * t.domain.context.size() * 2;
        degrees > 0; --degrees)
-    for (std::int32_t mb : t.domain.micro_batch) {
-      TrainPass pass;
-      for (const Component& c : t.model->components) {
-        if (c.training == Component::Training::absent) continue;
-        ops.clear();
-        const bool trained = c.training == Component::Training::trained;
-        lower_component(t, c, mb, trained, ops);
-        double forward = 0, backward = 0, launches = 0;
-        for (const Operator& op : ops) {
-          forward += op.repeat * operator_time(t.device, op).seconds;
-          if (trained) backward += op.repeat * backward_seconds(t.device, op, true);
-          launches += op.repeat;
-        }
-        const double host = launches * t.device.engine.operator_overhead_seconds;
-        pass.forward += std::max(forward, host);
-        // Products have two gradients to launch; autograd adds its own work to each.
-        if (trained) pass.backward += std::max(backward, 2 * host);
-      }
-      tr.pass.push_back(pass);
-    }
+    tr.pass.insert(tr.pass.end(), passes.begin(), passes.end());
 }
 
 double item_batch_seconds(const Tables& t, const Plan& plan, double items) {

@@ -76,6 +76,8 @@ struct Tables {
   MemoryModel memory;
   InferenceTables inference;
   TrainTables train;
+  // Models that do whole items: operators of [component][batch], which no coefficient changes.
+  std::vector<OperatorList> item_operators;
   double layers = 0;  // of both stacks
   // A request is done in one go: by graphs, or by an encoder.
   bool whole_items() const { return !stack || !stack->generates; }
