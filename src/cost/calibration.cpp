@@ -52,6 +52,8 @@ EngineTable read_engine_table(const FactSheet& sheet) {
     c.stream_factor = number("stream_factor", 1);
     c.attention_factor = number("attention_factor", 1);
     c.convolution_factor = number("convolution_factor", 1);
+    c.convolution_k_half = number("convolution_k_half", c.convolution_k_half);
+    c.cache_speedup = number("cache_speedup", 1);
     c.operator_overhead_seconds = number("operator_overhead_seconds", 0);
     c.step_overhead_seconds = number("step_overhead_seconds", 0);
     c.request_overhead_seconds = number("request_overhead_seconds", 0);

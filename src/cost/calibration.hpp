@@ -84,10 +84,12 @@ struct LinkCoefficients {
 // What an engine adds to the operators: its kernels against those the operator tables timed, and
 // its host.
 struct EngineCoefficients {
-  double compute_factor = 1;      // multiplies matrix ceilings
-  double stream_factor = 1;       // multiplies bandwidth ceilings
-  double attention_factor = 1;    // multiplies both roofs of attention
-  double convolution_factor = 1;  // multiplies the compute roof of convolutions
+  double compute_factor = 1;       // multiplies matrix ceilings
+  double stream_factor = 1;        // multiplies bandwidth ceilings
+  double attention_factor = 1;     // multiplies both roofs of attention
+  double convolution_factor = 1;   // multiplies the compute roof of convolutions
+  double convolution_k_half = 64;  // reduction length at which half of that is reached
+  double cache_speedup = 1;        // graphs: of values that stay in the last-level cache
   // Graphs: host time to launch one operator; a pass takes no less than all its launches.
   double operator_overhead_seconds = 0;
   double step_overhead_seconds = 0;     // scheduler, sampling, input preparation of one step

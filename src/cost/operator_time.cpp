@@ -29,6 +29,15 @@ OperatorTime combine(double compute, double memory, double launch, double sharpn
   return t;
 }
 
+// What a kernel reads was written by the one before it: values that fit into the last-level cache
+// with room for what is written beside them come from there. From half of the cache to twice its
+// size the share falls with the logarithm.
+double beyond_cache(const DeviceModel& d, double bytes) {
+  if (d.engine.cache_speedup <= 1 || d.l2_bytes <= 0 || bytes <= 0) return bytes;
+  const double share = std::clamp(0.5 - std::log(bytes / d.l2_bytes) / std::log(16.0), 0.0, 1.0);
+  return bytes * (share / d.engine.cache_speedup + 1 - share);
+}
+
 double stream_seconds(const DeviceModel& d, double bytes) {
   const StreamCoefficients& s = d.operators.stream;
   if (bytes <= 0) return 0;
@@ -52,7 +61,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   double rate = peak * c.ceiling * d.engine.compute_factor * wave * op.k / (op.k + c.k_half);
   if (op.kind == OperatorKind::grouped_gemm) rate *= d.operators.grouped_factor;
   double compute = 2 * m * n * op.k / rate;
-  double memory = stream_seconds(d, op.weight_bytes + op.data_bytes);
+  double memory = stream_seconds(d, op.weight_bytes + beyond_cache(d, op.data_bytes));
   double latency = d.operators.launch_seconds + c.latency_seconds;
   if (op.kind == OperatorKind::grouped_gemm) latency += d.operators.grouped_latency_seconds;
   return combine(compute, memory, latency, c.sharpness);
@@ -64,8 +73,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
 OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   MathClass cls = math_class(d, op.weights, op.activations);
   const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];
-  double memory = stream_seconds(d, op.weight_bytes + op.data_bytes);
-  double latency = d.operators.launch_seconds + c.latency_seconds;
+  double memory = stream_seconds(d, op.weight_bytes + beyond_cache(d, op.data_bytes));
   double matrix_peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
   double m = round_up(op.m, kTile), n = round_up(op.n, kTile / 2);
   double wave = 1;
@@ -73,11 +81,11 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
     double waves = op.groups * (m / kTile) * (n / (kTile / 2)) / d.sm_count;
     wave = std::pow(waves / std::ceil(waves), c.wave_exponent);
   }
-  double rate =
-      matrix_peak * c.ceiling * d.engine.convolution_factor * wave * op.k / (op.k + c.k_half);
+  double rate = matrix_peak * c.ceiling * d.engine.convolution_factor * wave * op.k /
+                (op.k + d.engine.convolution_k_half);
   double compute = 2 * m * n * op.k * op.groups / rate;
   double vector = op.flops / std::max(d.vector_peak * d.engine.convolution_factor, 1.0);
-  return combine(std::min(compute, vector), memory, latency, c.sharpness);
+  return combine(std::min(compute, vector), memory, d.operators.launch_seconds, c.sharpness);
 }
 
 OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
@@ -117,8 +125,9 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
       return attention_time(d, op);
     case OperatorKind::elementwise:
     case OperatorKind::gather:
-      return combine(op.flops / std::max(d.vector_peak, 1.0), stream_seconds(d, op.data_bytes),
-                     d.operators.launch_seconds, 3);
+      return combine(op.flops / std::max(d.vector_peak, 1.0),
+                     stream_seconds(d, beyond_cache(d, op.data_bytes)), d.operators.launch_seconds,
+                     3);
     default:
       break;
   }

@@ -159,6 +159,7 @@ struct Fit {
           0.5 * away(c.attention_factor, start.attention_factor) +
           0.05 * away(c.step_overhead_seconds, start.step_overhead_seconds) +
           (graph ? away(c.convolution_factor, start.convolution_factor) +
+                       0.5 * away(c.cache_speedup, start.cache_speedup) +
                        0.05 * away(c.operator_overhead_seconds, start.operator_overhead_seconds)
                  : 0.05 * away(c.layer_overhead_seconds, start.layer_overhead_seconds)) +
           (training ? 0.3 * away(c.overlap + 0.1, start.overlap + 0.1) : 0);
@@ -169,6 +170,8 @@ struct Fit {
                                 {&c.attention_factor, 0.01, 1.6}};
     if (graph) {
       p.push_back({&c.convolution_factor, 0.02, 1.6});
+      p.push_back({&c.convolution_k_half, 1, 2000});
+      p.push_back({&c.cache_speedup, 1, 5});
       p.push_back({&c.operator_overhead_seconds, 1e-8, 2e-4});
     } else {
       p.push_back({&c.layer_overhead_seconds, 1e-6, 5e-3});
@@ -194,7 +197,7 @@ struct Fit {
         if (double l = loss(); l < least) least = l, best = c;
       }
     c = best;
-    minimise(p, loss, 110, 41);
+    minimise(p, loss, graph ? 240 : 110, 41);
     std::vector<double> errors;
     for (std::size_t i : seen) errors.push_back(std::fabs(log_error((*rows)[i], c)));
     std::sort(errors.begin(), errors.end());
@@ -233,6 +236,7 @@ struct Fit {
     // A launch from the host takes a few microseconds.
     neutral_graph.layer_overhead_seconds = 0;
     neutral_graph.operator_overhead_seconds = 5e-6;
+    neutral_graph.cache_speedup = 2;
     neutral_graph.step_overhead_seconds = 2e-4;
     // Coarse to fine. The parent is the nearest coarser node that exists.
     auto parent_of = [&](std::initializer_list<std::string> keys) {
@@ -382,8 +386,12 @@ std::vector<std::pair<std::string, std::string>> write_engine_sheets(const Engin
           "step_overhead_seconds = {:.4g}\n",
           c.compute_factor, c.stream_factor, c.attention_factor, c.step_overhead_seconds);
       if (key.find("/graph-") != std::string::npos)
-        out += fmt::format("convolution_factor = {:.4g}\noperator_overhead_seconds = {:.4g}\n",
-                           c.convolution_factor, c.operator_overhead_seconds);
+        out += fmt::format(
+            "convolution_factor = {:.4g}\nconvolution_k_half = {:.4g}\n"
+            "cache_speedup = {:.4g}\n"
+            "operator_overhead_seconds = {:.4g}\n",
+            c.convolution_factor, c.convolution_k_half, c.cache_speedup,
+            c.operator_overhead_seconds);
       else
         out += fmt::format("layer_overhead_seconds = {:.4g}\n", c.layer_overhead_seconds);
       auto rows = fit.rows.find(key);
