@@ -78,7 +78,7 @@ std::optional<Refusal> read_item_training(const Row& row, Case& c) {
   j.global_batch = row.whole("global_batch");
   if (!j.global_batch && p.micro_batch)
     j.global_batch = *p.micro_batch * cards * row.whole("grad_accum").value_or(1);
-  if (!j.global_batch || *j.global_batch < 1 || *j.global_batch > 10000000)
+  if (!j.global_batch || *j.global_batch < 1 || *j.global_batch > 1000000000)
     return missing("micro_batch");
   if (!p.micro_batch)
     p.micro_batch = static_cast<std::int32_t>(std::max<std::int64_t>(1, *j.global_batch / cards));

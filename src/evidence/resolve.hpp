@@ -28,7 +28,7 @@ std::optional<Refusal> take_hardware(const Row& row, const RowNames& names, std:
 inline std::optional<std::int32_t> degree(const Row& row, std::string_view column,
                                           std::initializer_list<std::string_view> keys = {}) {
   const auto v = row.whole(column, keys);
-  if (!v || *v < 1 || *v > 1000000) return std::nullopt;
+  if (!v || *v < 1 || *v > 100000000) return std::nullopt;
   return static_cast<std::int32_t>(*v);
 }
 

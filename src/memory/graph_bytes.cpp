@@ -42,9 +42,13 @@ class Keeper {
     GraphBytes out;
     for (const GraphWeight& w : g_.weights) {
       const double n = d(elements(w.shape)), bytes = n * bits_per_element(w.format) / 8;
+      out.stored_bytes += bytes;
+      if (w.by_row) {
+        out.row_bytes += bytes;
+        continue;
+      }
       if (w.trains) out.parameters += n;
       (floating(w.format) ? out.weight_floats : out.weight_bytes) += floating(w.format) ? n : bytes;
-      out.stored_bytes += bytes;
     }
     ItemBytes alive;
     std::vector<std::vector<ValueId>> ends(g_.nodes.size() + 1);

@@ -15,6 +15,7 @@ struct ItemBytes {
 
 struct GraphBytes {
   double parameters = 0;     // that train
+  double row_bytes = 0;      // of tables whose rows are divided over the ranks, as stored
   double weight_floats = 0;  // elements of weights stored in floating point
   double weight_bytes = 0;   // of weights stored otherwise (integers, blocks)
   double stored_bytes = 0;   // of all weights as the network states them

@@ -27,12 +27,17 @@ std::vector<MemoryModel::GraphPart> MemoryModel::graph_parts(const Model& model,
   return out;
 }
 
-// Weights in floating point take the plan's format, others keep theirs.
+// Weights in floating point take the plan's format, others keep theirs. Tables by row stay as they
+// are stored, divided over the data-parallel ranks, in training (updated in place, without moments)
+// as in inference.
 double MemoryModel::graph_weight_bytes(const GraphPart& part, const Plan& plan,
                                        double trained_bytes) const {
-  if (trained_bytes > 0) return part.bytes.weight_floats * trained_bytes + part.bytes.weight_bytes;
-  if (plan.weights == main_format_) return part.bytes.stored_bytes;
-  return part.bytes.weight_floats * bits_per_element(plan.weights) / 8 + part.bytes.weight_bytes;
+  const double rows = part.bytes.row_bytes / std::max(1, plan.data);
+  if (trained_bytes > 0)
+    return part.bytes.weight_floats * trained_bytes + part.bytes.weight_bytes + rows;
+  if (plan.weights == main_format_) return part.bytes.stored_bytes - part.bytes.row_bytes + rows;
+  return rows + part.bytes.weight_floats * bits_per_element(plan.weights) / 8 +
+         part.bytes.weight_bytes;
 }
 
 template <class Recorder>

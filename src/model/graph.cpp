@@ -108,6 +108,13 @@ std::int64_t count_parameters(const Graph& g) {
   return sum;
 }
 
+std::int64_t count_row_parameters(const Graph& g) {
+  std::int64_t sum = 0;
+  for (const GraphWeight& w : g.weights)
+    if (w.trains && w.by_row) sum += elements(w.shape);
+  return sum;
+}
+
 std::int64_t weight_elements(const Graph& g, const GraphNode& n) {
   std::int64_t sum = 0;
   for (WeightId w : n.weights) sum += elements(g.weights[w].shape);

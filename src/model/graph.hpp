@@ -31,6 +31,8 @@ struct GraphWeight {
   TensorShape shape;
   Format format = Format::f32;
   bool trains = true;  // running statistics and constants do not
+  // A table whose rows are divided over the ranks and get gradients only where they were read.
+  bool by_row = false;
 };
 
 // y[n, g*o, p] = sum over the window of x[n, g*i, q] w[g*o, i, window]. One to three spatial
@@ -125,7 +127,8 @@ double multiply_accumulates(const Graph& g, const GraphNode& n);
 // Floating-point operations of one item: two for each of the above, and those of elementwise work.
 double flops(const Graph& g, const GraphNode& n);
 double flops(const Graph& g);
-std::int64_t count_parameters(const Graph& g);  // those that train
+std::int64_t count_parameters(const Graph& g);      // those that train
+std::int64_t count_row_parameters(const Graph& g);  // of tables whose rows train one by one
 // Bytes of all weights as stored.
 ByteCount weight_bytes(const Graph& g);
 std::int64_t weight_elements(const Graph& g, const GraphNode& n);

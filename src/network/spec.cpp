@@ -118,6 +118,10 @@ std::string NetworkSpec::source() const { return text("source", family_->source)
 
 Model network_model(const NetworkSpec& spec, Graph graph, WorkUnit unit,
                     std::vector<std::int64_t> size) {
+  if (spec.flag("sparse_tables"))
+    for (const GraphNode& n : graph.nodes)
+      if (std::holds_alternative<TableLookup>(n.operation))
+        for (WeightId w : n.weights) graph.weights[w].by_row = true;
   Model m;
   m.id = spec.id();
   m.architecture = spec.family().id;

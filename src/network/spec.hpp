@@ -59,7 +59,8 @@ class NetworkSpec {
   mutable std::optional<Error> error_;
 };
 
-// A model of one graph that does one item in one go.
+// A model of one graph that does one item in one go. Where the fact `sparse_tables` says so, tables
+// are trained row by row and divided over the ranks, as recommenders are.
 Model network_model(const NetworkSpec& spec, Graph graph, WorkUnit unit,
                     std::vector<std::int64_t> size);
 

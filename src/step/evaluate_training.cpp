@@ -68,12 +68,19 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   if (stages > 1) send = 2 * collective_seconds(d, Collective::send, pass.boundary, 2, stride);
   double micro = (pass.forward + pass.backward) * share + recompute + ends + send;
   double backward = micro - forward - recompute - send;
+  int replicas = plan.data * plan.context;
+  if (tr.exchanged_bytes > 0 && replicas > 1) {
+    // Rows travel from the ranks that hold them and their gradients back.
+    double one = collective_seconds(d, Collective::all_to_all,
+                                    tr.exchanged_bytes * plan.micro_batch, replicas, plan.tensor);
+    send += 2 * one;
+    micro += 2 * one;
+  }
   double bubble = (stages - 1) / v * micro;
 
   // Parameters of one rank. Experts are divided by the expert group, the rest by the tensor group.
   double dense = (tr.parameters - tr.expert_parameters) / plan.tensor / stages;
   double experts = tr.expert_parameters / plan.tensor / std::max(1, plan.expert) / stages;
-  int replicas = plan.data * plan.context;
   int expert_replicas = std::max(1, replicas / std::max(1, plan.expert));
   double grad = gradient_bytes(plan.recipe);
   double overlap = d.engine.overlap;

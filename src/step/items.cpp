@@ -76,12 +76,19 @@ void fill_item_training(Tables& t) {
   tr.pass.clear();
   if (t.item_operators.empty()) {
     tr.forward_flops = tr.attention_forward_flops = tr.head_flops = 0;
-    tr.parameters = 0;
+    tr.parameters = tr.exchanged_bytes = 0;
     for (const Component& c : t.model->components) {
       auto graph = std::get_if<Graph>(&c.body);
       if (!graph || c.training != Component::Training::trained) continue;
       tr.forward_flops += 2 * multiply_accumulates(*graph);
-      tr.parameters += static_cast<double>(count_parameters(*graph));
+      tr.parameters += static_cast<double>(count_parameters(*graph) - count_row_parameters(*graph));
+      for (const GraphNode& n : graph->nodes)
+        if (std::holds_alternative<TableLookup>(n.operation) && !n.weights.empty() &&
+            graph->weights[n.weights.front()].by_row)
+          for (ValueId v : n.outputs)
+            tr.exchanged_bytes += static_cast<double>(n.repeat) *
+                                  static_cast<double>(elements(graph->values[v].shape)) *
+                                  bits_per_element(t.domain.activations) / 8;
     }
     tr.trainable_parameters = tr.parameters;
     tr.trainable_share = 1;

@@ -174,8 +174,8 @@ double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_t
     if (weights_train && op.trainable) {
       Operator weight = op;
       if (op.kind == OperatorKind::gemm) {
-        weight.m = op.k;
-        weight.k = op.m;
+        weight.m = op.k * op.groups;
+        weight.k = op.m / op.groups;
       }
       t += operator_time(d, weight).seconds;
     }

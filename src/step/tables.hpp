@@ -61,6 +61,7 @@ struct TrainTables {
   double trainable_share = 1;  // of the parameters (adapters when fine-tuning with LoRA)
   double trainable_parameters = 0;
   bool frozen_base = false;
+  double exchanged_bytes = 0;  // of one item: rows of divided tables, from their ranks and back
 };
 
 struct Tables {
