@@ -71,7 +71,7 @@ std::string whole(std::int64_t v) { return grouped(std::to_string(v)); }
 std::string short_count(double v) {
   constexpr Scale scales[] = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "B"}, {1e12, "T"}};
   Scale s = pick(scales, std::fabs(v), 0.9995);
-  return trimmed_number(v / s.factor) + s.unit;
+  return trimmed_number(v / s.factor) + std::string(s.unit);
 }
 
 Scale scale_for(double magnitude, std::string_view unit) {
@@ -92,6 +92,10 @@ Scale scale_for(double magnitude, std::string_view unit) {
     return magnitude > 0 && magnitude < 0.1 ? Scale{1.0 / 3600, "/h"} : Scale{1, "/s"};
   for (const char* known : {"tokens", "tokens/s", "USD", "USD/h", "samples/s"})
     if (unit == known) return {1, known};
+  // Rates of items are named by what they count.
+  constexpr std::string_view kRate = "/s";
+  if (unit.size() > kRate.size() && unit.substr(unit.size() - kRate.size()) == kRate)
+    return {1, unit};
   return {1, ""};
 }
 
@@ -113,9 +117,10 @@ std::string scaled(double v, const Scale& s, std::string_view unit, bool exact =
   return trimmed_number(v / s.factor);
 }
 
-std::string with_unit(std::string number, const char* unit) {
-  if (*unit == 0) return number;
-  return number + (*unit == '/' ? "" : " ") + unit;
+std::string with_unit(std::string number, std::string_view unit) {
+  if (unit.empty()) return number;
+  if (unit.front() != '/') number += ' ';
+  return number.append(unit);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ std::string whole(std::int64_t v);
 // How a value in base units is scaled for reading: shown = value / factor.
 struct Scale {
   double factor = 1;
-  const char* unit = "";  // "GiB", "ms", "TB/s"
+  std::string_view unit =
+      "";  // "GiB", "ms", "TB/s"; a rate of items lives as long as what was asked
 };
 // The scale that suits a value of this magnitude. Memory is in GiB, bandwidth in GB/s.
 Scale scale_for(double magnitude, std::string_view unit);

@@ -115,7 +115,7 @@ Scale NumberColumn::scale() const {
 }
 
 std::string NumberColumn::header(std::string_view name) const {
-  std::string unit = scale().unit;
+  std::string unit(scale().unit);
   if (unit == "/s" || unit == "/h") return std::string(name) + unit;
   return unit.empty() ? std::string(name) : std::string(name) + " " + unit;
 }
