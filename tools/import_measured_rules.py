@@ -12,10 +12,11 @@ A rule reads what the source said beside its number and writes columns:
 import fnmatch
 import re
 
+import bigscience_shapes
 import import_measured_encoders as encoders
-
 import import_measured_diffusion as diffusion
 import import_measured_images as images
+import model_maxtext
 
 COMMON_TAIL = ["trust", "fold"]
 TRAIN_COLUMNS = (
@@ -158,6 +159,7 @@ def train(r):
     r["inter_gbps"] = network(r)
     r["grad_accum"] = note(r, "grad_accum")
     if has(r, "bigscience-workshop"):
+        bigscience_shapes.fill(r)
         seconds = note(r, "sec_per_it")
         if re.fullmatch(r"[\d.]+", seconds):  # three FLOP conventions: the clock is the evidence
             r["metric"], r["value"] = "step_s", seconds
@@ -174,6 +176,11 @@ def train(r):
         if r["id"].startswith("vtrain-s"):
             r["trust"] = "low"  # composed from linear pieces, not timed one by one
     if has(r, "AI-Hypercomputer/maxtext"):
+        if r["model"] in model_maxtext.NETWORKS and not r["seq_len"]:
+            r["seq_len"] = str(model_maxtext.SEQUENCE)
+            batch = model_maxtext.BATCH.get((r["gpu"], r["model"]))
+            r["micro_batch"] = r["micro_batch"] or str(batch or "")
+            r["recompute"] = r["recompute"] or "full"  # remat_policy=full of the scripts
         r["flops"] = "model_full_attention"
     if has(r, "stas00"):
         r["flops"] = "model_causal_attention"

@@ -12,7 +12,10 @@ import sys
 
 import catalogue_sheets as sheets
 import encoder_models
+import model_additions as additions
+import model_aliases
 import model_families as families
+import model_maxtext as maxtext
 
 # Later sources only fill what earlier ones lack.
 SOURCES = ["aiconfigurator", "inference-sim", "llm-perf-bench", "LLMRoofline", "litgpt",
@@ -60,9 +63,9 @@ def whole(text):
 
 
 # A re-upload or fine-tune that shares the facts of a model is another name for it.
-SAME_AS = {sheets.normal(form): id for id, names in families.ALIASES.items()
+SAME_AS = {sheets.normal(form): id for id, names in model_aliases.ALIASES.items()
            for name in names for form in (name, name.split("/")[-1])}
-ALIASES = {**families.ALIASES, **encoder_models.ALIASES}
+ALIASES = {**model_aliases.ALIASES, **encoder_models.ALIASES}
 
 
 def plain_id(name):
@@ -283,11 +286,12 @@ def put_all(sheet, facts, origin):
 
 def main():
     gathered = collect()
-    for id, (source, date, facts) in {**families.EXTRA, **encoder_models.EXTRA}.items():
+    for id, (source, date, facts) in {**additions.EXTRA, **maxtext.NETWORKS,
+                                      **encoder_models.EXTRA}.items():
         facts = dict(facts)
         gathered[id] = {"architecture": facts.pop("architecture"), "source": source, "date": date,
                         "facts": facts, "origin": {}, "names": []}
-    for id, (base, names, weights, source) in families.QUANTISED.items():
+    for id, (base, names, weights, source) in additions.QUANTISED.items():
         b = gathered[base]
         facts = {k: v for k, v in b["facts"].items() if not k.startswith("weights.")}
         origin = dict(b["origin"])
@@ -305,7 +309,7 @@ def main():
                              entry.get("date") or sheets.date_of(entry["source"]))
         aliases = []
         for name in entry["names"] + ALIASES.get(id, []):
-            for form in (name, name.split("/")[-1]):
+            for form in (name,) if name in model_aliases.WHOLE else (name, name.split("/")[-1]):
                 key = sheets.normal(form)
                 if owner.get(key, id) != id:
                     if form == name:
@@ -319,11 +323,11 @@ def main():
         sheet.put("aliases", aliases)
         put_all(sheet, entry["facts"], entry["origin"])
         files[f"{family_folder(id)}/{id}.toml"] = sheet.text("import_models.py")
-    for id in families.ALIASES:
+    for id in ALIASES:
         if id not in gathered:
             print(f"aliases of an unknown id {id}", file=sys.stderr)
-    names = sheets.Sheet("model-names", "ambiguous", "tools/model_families.py", sheets.SNAPSHOT)
-    for name, candidates in sorted(families.AMBIGUOUS.items()):
+    names = sheets.Sheet("model-names", "ambiguous", "tools/model_aliases.py", sheets.SNAPSHOT)
+    for name, candidates in sorted(model_aliases.AMBIGUOUS.items()):
         missing = [c for c in candidates if c not in gathered]
         if missing:
             print(f"{name}: unknown candidates {missing}", file=sys.stderr)
@@ -337,7 +341,7 @@ def main():
 
 
 def uncovered(owner):
-    ambiguous = {sheets.normal(n) for n in families.AMBIGUOUS}
+    ambiguous = {sheets.normal(n) for n in model_aliases.AMBIGUOUS}
     for table in ("infer", "serving", "train", "memory"):
         counts = {}
         for row in sheets.rows(f"measured/{table}.csv"):
