@@ -91,7 +91,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
     std::vector<std::string> texts = s.option->results();
     if (texts.empty()) continue;
     std::string text = texts.back();
-    if (s.flag->kind == ValueKind::list) {
+    if (s.flag->kind == ValueKind::list || s.flag->kind == ValueKind::shapes) {
       text.clear();
       for (const std::string& t : texts) text += (text.empty() ? "" : ",") + t;
     }

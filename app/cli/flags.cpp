@@ -4,6 +4,7 @@ namespace trigon {
 namespace {
 
 constexpr std::uint16_t kJobs = verb_fit | verb_estimate | verb_recommend | verb_compare;
+constexpr std::uint16_t kItem = kJobs | verb_inspect;
 constexpr std::uint16_t kOne = verb_fit | verb_estimate;
 constexpr std::uint16_t kLimited = verb_estimate | verb_recommend | verb_compare;
 constexpr std::uint16_t kAnswers = kJobs | verb_inspect | verb_catalog | verb_validate |
@@ -39,6 +40,14 @@ std::vector<Flag> make() {
       {"global-batch", "", K::whole, "N", M::doc_global_batch, "", 1, 1e9, kJobs, job, false},
       {"adapt", "", K::choice, "all|qv", M::doc_adapt, "all", 1, 0, kJobs, job, false},
       {"rank", "", K::whole, "N", M::doc_rank, "", 1, 65536, kJobs, job, false},
+
+      {"image", "", K::pixels, "SIZE", M::doc_image, "", 1, 65536, kItem, job, true},
+      {"tokens-per-item", "", K::length, "TOKENS", M::doc_tokens_per_item, "", 1, 1e9, kItem, job,
+       true},
+      {"audio", "", K::duration, "TIME", M::doc_audio, "", 0.01, 1e6, kItem, job, true},
+      {"steps", "", K::whole, "N", M::doc_steps, "", 1, 1e6, kItem, job, true},
+      {"guidance", "", K::choice, "on|off", M::doc_guidance, "", 1, 0, kItem, job, true},
+      {"shape", "", K::shapes, "NAME=SIZES", M::doc_shape, "", 1, 1e12, kItem, job, true},
 
       {"ttft", "", K::latency, "[pN:]TIME", M::doc_ttft, "", 1e-6, 1e6, kLimited, limits, false},
       {"tpot", "", K::latency, "[pN:]TIME", M::doc_tpot, "", 1e-6, 1e6, kLimited, limits, false},
@@ -141,7 +150,8 @@ const std::vector<VerbInfo>& verbs() {
        "inspect",
        M::verb_inspect,
        "FILE",
-       {"trigon inspect model.gguf", "trigon inspect llama-3.1-8b --json"}},
+       {"trigon inspect model.gguf", "trigon inspect llama-3.1-8b --json",
+        "trigon inspect model.onnx --shape input=1x3x224x224"}},
       {verb_catalog,
        "catalog",
        M::verb_catalog,

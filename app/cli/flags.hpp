@@ -54,6 +54,8 @@ enum class ValueKind : std::uint8_t {
   size,
   format,  // of weights or caches
   date,
+  pixels,  // "224" or "512x768"
+  shapes,  // "input=1x3x224x224"; may be given several times
   choice
 };
 

@@ -1,5 +1,6 @@
 // inspect FILE: a model file, a folder, or a model of the catalogue.
 
+#include "item.hpp"
 #include "library/library.hpp"
 #include "present/app_messages.hpp"
 #include "present/inspect_report.hpp"
@@ -14,7 +15,9 @@ Result<Output> run_inspect(Call& call) {
                 message(AppMessage::try_command, "trigon inspect llama-3.1-8b"));
   auto all = load_catalogues(call);
   if (!all) return tl::unexpected(all.error());
-  auto model = open_model(call.line.arguments[0], (*all)->models, (*all)->networks);
+  auto item = read_item(call.settings);
+  if (!item) return tl::unexpected(item.error());
+  auto model = open_model(call.line.arguments[0], (*all)->models, (*all)->networks, *item);
   if (!model) return tl::unexpected(model.error());
   std::optional<Format> kv;
   if (const Setting* s = call.settings.find("kv")) kv = format_by_name(s->text);

@@ -5,6 +5,7 @@
 
 #include "hardware/names.hpp"
 #include "hardware/parse.hpp"
+#include "item.hpp"
 #include "library/library.hpp"
 
 namespace trigon {
@@ -60,7 +61,9 @@ Result<Session> open_session(Call& call, const std::string& model) {
     call.style.why_not = (*found)->id;
   }
   if (!model.empty()) {
-    auto opened = open_model(model, s.all->models, s.all->networks);
+    auto item = read_item(call.settings);
+    if (!item) return tl::unexpected(item.error());
+    auto opened = open_model(model, s.all->models, s.all->networks, *item);
     if (!opened) return tl::unexpected(opened.error());
     s.model = std::make_unique<const Model>(std::move(*opened));
   }

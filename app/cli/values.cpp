@@ -71,6 +71,46 @@ Result<std::string> parse_date(std::string_view text, std::string_view where) {
 
 namespace {
 
+// "512x768": sizes of at least `least`.
+Result<std::vector<std::int64_t>> parse_sizes(std::string_view text, std::string_view where) {
+  std::vector<std::int64_t> out;
+  while (true) {
+    const auto end = text.find_first_of("xX");
+    auto n = parse_whole(text.substr(0, end), where);
+    if (!n) return tl::unexpected(n.error());
+    out.push_back(*n);
+    if (end == text.npos) return out;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::int64_t>> parse_pixels(std::string_view text, std::string_view where) {
+  auto sizes = parse_sizes(text, where);
+  if (!sizes || sizes->size() > 2)
+    return fail(ErrorCode::bad_argument, message(AppMessage::bad_image_size, text),
+                std::string(where), message(BaseMessage::write_one_of, "224, 512x768"));
+  return sizes;
+}
+
+Result<NamedShapes> parse_shapes(std::string_view text, std::string_view where) {
+  NamedShapes out;
+  for (std::string_view part : split_words(text, ',')) {
+    const auto equals = part.rfind('=');
+    auto sizes = equals == part.npos || equals == 0
+                     ? Result<std::vector<std::int64_t>>(tl::unexpected(Error{}))
+                     : parse_sizes(part.substr(equals + 1), where);
+    if (!sizes)
+      return fail(ErrorCode::bad_argument, message(AppMessage::bad_shape, part), std::string(where),
+                  message(BaseMessage::write_one_of, "--shape input=1x3x224x224"));
+    out[std::string(part.substr(0, equals))] = std::move(*sizes);
+  }
+  return out;
+}
+
+namespace {
+
 template <class T>
 Result<double> as_number(const Result<T>& r) {
   if (!r) return tl::unexpected(r.error());
@@ -113,6 +153,21 @@ Result<double> measured(const Flag& f, std::string_view text, std::string_view w
       auto r = parse_slo(text, where);
       if (!r) return tl::unexpected(r.error());
       return 0.0;
+    }
+    case ValueKind::pixels: {
+      auto r = parse_pixels(text, where);
+      if (!r) return tl::unexpected(r.error());
+      // The side that is out of bounds, if any is.
+      const auto [least, most] = std::minmax(r->front(), r->back());
+      return static_cast<double>(least < 1 ? least : most);
+    }
+    case ValueKind::shapes: {
+      auto r = parse_shapes(text, where);
+      if (!r) return tl::unexpected(r.error());
+      double most = 1;
+      for (const auto& [name, sizes] : *r)
+        for (std::int64_t n : sizes) most = std::max(most, static_cast<double>(n));
+      return most;
     }
     case ValueKind::date: {
       auto r = parse_date(text, where);

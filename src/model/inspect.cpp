@@ -163,9 +163,13 @@ ModelDescription describe(const Model& m, std::optional<Format> kv) {
   d.kv_format = name_of(cache);
   d.parameters = count_parameters(m);
   d.stored_bytes = m.stored_bytes;
+  d.item = m.item;
   d.notes = m.notes;
   for (const Component& c : m.components)
-    if (auto s = std::get_if<Stack>(&c.body)) d.components.push_back(describe_stack(c, *s, cache));
+    if (auto s = std::get_if<Stack>(&c.body))
+      d.components.push_back(describe_stack(c, *s, cache));
+    else
+      d.components.push_back(describe_graph(c, std::get<Graph>(c.body)));
   Sums sums;
   for (const Tensor& t : m.tensors) {
     if (t.stored_type.empty()) continue;  // a bare name of an index

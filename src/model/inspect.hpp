@@ -37,8 +37,36 @@ struct FormatShare {
   ByteCount bytes;
 };
 
+// The nodes of one kind of operation.
+struct OperatorShare {
+  std::string kind;
+  std::int64_t nodes = 0;
+  std::int64_t parameters = 0;
+  ByteCount weights;  // a weight that several nodes use counts at the first
+  double multiply_accumulates = 0, flops = 0;
+  ByteCount written;  // bytes of the outputs in the formats the network states
+};
+struct NodeDescription {
+  std::string name, kind;
+  TensorShape output;
+  std::int64_t parameters = 0;
+  double multiply_accumulates = 0, flops = 0;
+};
+// All of one item.
+struct GraphDescription {
+  std::vector<TensorShape> inputs, outputs;
+  std::int64_t nodes = 0;
+  double multiply_accumulates = 0, flops = 0;
+  ByteCount written;
+  std::vector<OperatorShare> operators;  // most FLOPs first
+  std::vector<NodeDescription> largest;  // most FLOPs first
+  bool each_step = false;
+  std::int64_t rows = 1;
+};
+
 struct ComponentDescription {
   std::string name;
+  std::optional<GraphDescription> graph;  // the fields of stacks are then empty
   std::int64_t layers = 0, hidden = 0, vocabulary = 0;
   std::optional<std::int64_t> max_context;
   bool tied = false;
@@ -55,6 +83,7 @@ struct ComponentDescription {
 struct ModelDescription {
   std::string id, architecture, source;
   std::string weight_format, kv_format;
+  std::optional<Item> item;
   ParameterCount parameters;
   std::optional<ByteCount> stored_bytes;
   std::vector<ComponentDescription> components;
@@ -65,6 +94,8 @@ struct ModelDescription {
 
 // `kv`: the format of the cache; absent: the checkpoint's own, else 16 bit.
 ModelDescription describe(const Model& m, std::optional<Format> kv = std::nullopt);
+
+ComponentDescription describe_graph(const Component& c, const Graph& g);
 
 // The tensors a stack implies, as classes: one entry for each matrix of each layer, embedding,
 // head and positions; norms of a layer together.

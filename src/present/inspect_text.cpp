@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "present/inspect_graph.hpp"
 #include "present/inspect_report.hpp"
 #include "present/numbers.hpp"
 #include "present/page.hpp"
@@ -12,12 +13,6 @@ std::string size_text(ByteCount b) { return in_words(b.as_bytes().in_base(), "B"
 std::string count_text(std::int64_t n) {
   std::string exact = whole(n), brief = short_count(static_cast<double>(n));
   return exact == brief ? exact : brief + " (" + exact + ")";
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string out;
-  for (std::int64_t d : shape) out += (out.empty() ? "" : " x ") + std::to_string(d);
-  return out.empty() ? "-" : out;
 }
 
 std::string or_dash(std::int64_t n) { return n ? std::to_string(n) : std::string("-"); }
@@ -42,21 +37,26 @@ void put_component(Page& page, const ComponentDescription& c, const ModelDescrip
   auto name = [&](PresentMessage id) { return std::string(label(id, l)); };
   if (m.components.size() > 1) page.heading(say(PresentMessage::heading_component, l, {c.name}));
   std::vector<std::pair<std::string, std::string>> lines;
-  lines.emplace_back(name(PresentMessage::inspect_shape),
-                     whole(c.layers) + ", " + whole(c.hidden) + ", " + whole(c.vocabulary));
+  if (c.graph)
+    put_graph_lines(lines, *c.graph, m, l);
+  else
+    lines.emplace_back(name(PresentMessage::inspect_shape),
+                       whole(c.layers) + ", " + whole(c.hidden) + ", " + whole(c.vocabulary));
   lines.emplace_back(name(PresentMessage::col_parameters), count_text(c.parameters.total));
   if (c.parameters.active != c.parameters.total)
     lines.emplace_back(name(PresentMessage::col_active), count_text(c.parameters.active));
-  lines.emplace_back(name(PresentMessage::inspect_embedding),
-                     count_text(c.parameters.embedding) +
-                         (c.tied ? "; " + name(PresentMessage::inspect_tied) : std::string()));
+  if (!c.graph)
+    lines.emplace_back(name(PresentMessage::inspect_embedding),
+                       count_text(c.parameters.embedding) +
+                           (c.tied ? "; " + name(PresentMessage::inspect_tied) : std::string()));
   lines.emplace_back(name(PresentMessage::inspect_size), size_text(c.bytes));
   if (m.stored_bytes)
     lines.emplace_back(name(PresentMessage::inspect_stored), size_text(*m.stored_bytes));
-  lines.emplace_back(
-      say(c.windows ? PresentMessage::inspect_kv_windowed : PresentMessage::inspect_kv, l,
-          {m.kv_format}),
-      in_words(c.kv_bytes_per_token, "B"));
+  if (!c.graph)
+    lines.emplace_back(
+        say(c.windows ? PresentMessage::inspect_kv_windowed : PresentMessage::inspect_kv, l,
+            {m.kv_format}),
+        in_words(c.kv_bytes_per_token, "B"));
   if (c.max_context)
     lines.emplace_back(name(PresentMessage::inspect_context),
                        in_words(static_cast<double>(*c.max_context), "tokens"));
@@ -69,6 +69,11 @@ void put_component(Page& page, const ComponentDescription& c, const ModelDescrip
                        printable(text),
                    Tone::plain, 2, width + 2);
 
+  if (c.graph) {
+    put_graph_tables(page, *c.graph);
+    put_formats(page, PresentMessage::heading_formats, c.formats);
+    return;
+  }
   page.heading(label(PresentMessage::heading_layers, l));
   Table t({{name(PresentMessage::col_layers), true},
            {name(PresentMessage::col_kind)},
@@ -97,7 +102,7 @@ void put_component(Page& page, const ComponentDescription& c, const ModelDescrip
              {name(PresentMessage::col_parameters), true},
              {"MiB", true}});
     for (const WeightDescription& w : c.outside)
-      o.row({printable(w.role), w.in && w.out ? shape_text({w.in, w.out}) : std::string("-"),
+      o.row({printable(w.role), w.in && w.out ? sizes_text({w.in, w.out}) : std::string("-"),
              printable(w.format), short_count(static_cast<double>(w.parameters)),
              significant(w.bytes.as_bytes().in_base() / kMi)});
     page.table(o, 2);
@@ -153,6 +158,13 @@ JsonNode component_json(const ComponentDescription& c) {
                  .set("parameters_per_layer", r.parameters)
                  .set("bytes_per_layer", r.bytes.value())
                  .set("weights", weights_json(r.weights)));
+  if (c.graph)
+    return JsonNode::object()
+        .set("name", c.name)
+        .set("parameters", parameters_json(c.parameters))
+        .set("weights_bytes", c.bytes.value())
+        .set("graph", graph_json(*c.graph))
+        .set("formats", formats_json(c.formats));
   return JsonNode::object()
       .set("name", c.name)
       .set("layers", c.layers)
@@ -193,7 +205,7 @@ std::string inspect_text(const ModelDescription& m, const TextStyle& style) {
              {name(PresentMessage::col_shape)},
              {"MiB", true, 1}});
     for (const Tensor& x : m.tensors)
-      t.row({printable(x.name), printable(x.stored_type), shape_text(x.shape),
+      t.row({printable(x.name), printable(x.stored_type), sizes_text(x.shape),
              x.bytes ? significant(x.bytes->as_bytes().in_base() / kMi) : std::string("-")});
     page.table(t, 2, style.top);
   }
@@ -220,6 +232,7 @@ JsonNode inspect_json(const ModelDescription& m, const Asked& asked) {
       .set("source", m.source)
       .set("weight_format", m.weight_format)
       .set("kv_format", m.kv_format)
+      .set("item", m.item ? item_json(*m.item) : JsonNode())
       .set("parameters", parameters_json(m.parameters))
       .set("stored_bytes", m.stored_bytes ? JsonNode(m.stored_bytes->value()) : JsonNode())
       .set("components", components)
