@@ -4,6 +4,8 @@ import json
 import os
 import struct
 
+import onnx_seeds
+
 ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fuzz", "corpus")
 
 
@@ -147,3 +149,5 @@ put("safetensors_index", "plain.json", {
 for version in (1, 2, 3):
     put("gguf", f"v{version}", gguf(version, "<"))
 put("gguf", "v3-big-endian", gguf(3, ">"))
+for name, seed in onnx_seeds.SEEDS.items():
+    put("onnx", name + ".onnx", seed())

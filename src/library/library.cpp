@@ -4,6 +4,7 @@
 
 #include "hardware/names.hpp"
 #include "model/open_model.hpp"
+#include "onnx/onnx_model.hpp"
 
 namespace trigon {
 namespace {
@@ -33,6 +34,7 @@ Result<Model> without_item(Result<Model> model, const ItemOptions& item) {
 }
 
 Result<Model> open_file(const std::string& path, const ItemOptions& item) {
+  if (ends_with(path, ".onnx")) return open_onnx_file(path, item);
   return without_item(open_model_file(path), item);
 }
 
