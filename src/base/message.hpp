@@ -31,7 +31,6 @@ enum class Room : std::uint8_t {
   model,
   network,
   onnx,
-  library,
   engine,
   job,
   plan,

@@ -27,7 +27,6 @@ constexpr std::array<FormatInfo, kFormats> kTable = {{
     {Format::i16, "i16", 1, 2, false, false},
     {Format::i8, "i8", 1, 1, false, false},
     {Format::u8, "u8", 1, 1, false, false},
-    {Format::i4, "i4", 2, 1, false, true},
     {Format::boolean, "bool", 1, 1, false, false},
     {Format::int8, "int8", 1, 1, false, false, false, 4},
     {Format::int4_g128, "int4_g128", 256, 128 + 4 + 1, false, true},

@@ -22,7 +22,6 @@ enum class Format : std::uint8_t {
   i16,
   i8,
   u8,
-  i4,  // two to a byte, with or without sign; scales are tensors of their own
   boolean,
   // Weight-only and block formats as checkpoints store them.
   int8,       // 8-bit weights with one scale per output channel

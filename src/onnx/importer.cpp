@@ -25,6 +25,11 @@ std::string node_name(const OnnxNode& n) {
   return printable(n.op, 200);
 }
 
+std::string inner_prefix(const std::string& name) {
+  constexpr std::size_t kMost = 300;
+  return (name.size() > kMost ? "..." + name.substr(name.size() - kMost) : name) + "/";
+}
+
 const ValuePtr* Scope::find(std::string_view name) const {
   for (const Scope* s = this; s; s = s->around) {
     auto it = s->values.find(name);
@@ -70,7 +75,10 @@ ValuePtr Importer::add_input(std::int32_t type, const TensorShape& whole, const 
 
 std::size_t Importer::add_constant(std::string name, const TensorShape& shape, std::int32_t type,
                                    bool in_file) {
-  constants_.push_back({std::move(name), shape, type, in_file, {}, std::nullopt});
+  if (!spend_elements(elements(shape), 1))
+    refuse({ErrorCode::malformed, message(OnnxMessage::value_too_large, "constant", name),
+            file_.name(), std::nullopt});
+  constants_.push_back({std::move(name), shape, type, in_file, {}, std::nullopt, std::nullopt});
   return constants_.size() - 1;
 }
 
@@ -105,8 +113,8 @@ ValuePtr Importer::add_tensor(const OnnxTensor& t, const std::string& name) {
 WeightId Importer::weight_of(std::size_t constant, bool trains) {
   Constant& c = constants_[constant];
   if (!c.weight) {
-    graph_.weights.push_back(
-        {c.name, c.shape.empty() ? TensorShape{1} : c.shape, *format_of_type(c.type), false});
+    graph_.weights.push_back({c.name, c.shape.empty() ? TensorShape{1} : c.shape,
+                              c.format ? *c.format : *format_of_type(c.type), false});
     c.weight = static_cast<WeightId>(graph_.weights.size() - 1);
   }
   if (trains) graph_.weights[*c.weight].trains = true;
@@ -184,7 +192,7 @@ void Importer::call(const OnnxFunction& f, const OnnxNode& node, const Context& 
                    std::nullopt});
   Context inside;
   inside.opsets = f.opsets.empty() ? context.opsets : &f.opsets;
-  inside.prefix = context.prefix + node_name(node) + "/";
+  inside.prefix = inner_prefix(context.prefix + node_name(node));
   inside.repeat = context.repeat;
   inside.calls = context.calls;
   inside.calls.push_back(&f);

@@ -53,10 +53,10 @@ class Importer {
   std::size_t add_constant(std::string name, const TensorShape& shape, std::int32_t type,
                            bool in_file);
   const Constant& constant(std::size_t i) const { return constants_[i]; }
-  // Its bytes hold other values than its type says (4-bit ones in bytes).
-  void see_constant_as(std::size_t constant, TensorShape shape, std::int32_t type) {
+  // Its bytes hold other values than its type says: 4-bit ones, say.
+  void see_constant_as(std::size_t constant, TensorShape shape, Format format) {
     constants_[constant].shape = std::move(shape);
-    constants_[constant].type = type;
+    constants_[constant].format = format;
   }
   WeightId weight_of(std::size_t constant, bool trains);
   std::optional<ValueId> add_value(std::int32_t type, const TensorShape& whole,
@@ -98,5 +98,7 @@ class Importer {
 
 // "Conv_12", or the first output of a node without a name.
 std::string node_name(const OnnxNode& n);
+// The prefix of nodes inside a node of this name; the tail of a long one.
+std::string inner_prefix(const std::string& name);
 
 }  // namespace trigon::onnx

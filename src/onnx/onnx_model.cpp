@@ -204,9 +204,10 @@ Result<Model> read_onnx(const ByteSource& file, const ItemOptions& item) {
   Tensors tensors(m.source);
   tensors.graph(read->graph);
   for (const OnnxFunction& f : read->functions) tensors.nodes(f.nodes);
-  ByteCount stored;
-  for (const Tensor& t : tensors.list) stored += t.bytes.value_or(ByteCount());
-  m.stored_bytes = stored;
+  std::int64_t stored = 0;
+  for (const Tensor& t : tensors.list)
+    stored = checked_add(stored, t.bytes.value_or(ByteCount()).value()).value_or(INT64_MAX);
+  m.stored_bytes = ByteCount(stored);
   m.tensors = std::move(tensors.list);
   if (tensors.elsewhere > 0)
     m.notes.push_back(message(OnnxMessage::note_external, tensors.elsewhere));

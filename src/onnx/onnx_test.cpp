@@ -84,14 +84,17 @@ TEST(Onnx, StoredFormatsAreKept) {
   w.node("DequantizeLinear", {"q", "scale"}, {"d"}, {{"axis", std::int64_t{1}}});
   w.node("MatMul", {"x", "d"}, {"h"});
   w.node("MatMulNBits", {"h", "packed", "scales"}, {"y"},
-         {{"K", std::int64_t{32}}, {"N", std::int64_t{16}}, {"bits", std::int64_t{4}}},
+         {{"K", std::int64_t{32}},
+          {"N", std::int64_t{16}},
+          {"bits", std::int64_t{4}},
+          {"block_size", std::int64_t{32}}},
          "com.microsoft");
   auto m = read(w);
   ASSERT_TRUE(m);
   const Graph& g = graph_of(m);
   EXPECT_EQ(first_output(g), (TensorShape{4, 16}));
-  // 64 x 32 bytes and 32 scales; 16 x 32 half bytes and 16 scales.
-  EXPECT_EQ(weight_bytes(g).value(), 2048 + 128 + 256 + 64);
+  // 64 x 32 bytes and 32 scales; 16 x 32 half bytes, a scale and half a byte a group of 32.
+  EXPECT_EQ(weight_bytes(g).value(), 2048 + 128 + 256 + 16 * 2 + 8);
   EXPECT_EQ(count_parameters(g), 64 * 32 + 16 * 32);
   EXPECT_EQ(multiply_accumulates(g), 4 * (64 * 32 + 32 * 16));
   EXPECT_EQ(m->weight_format, Format::i8);

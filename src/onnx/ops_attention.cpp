@@ -35,7 +35,7 @@ void attention(Op& op) {
   s.heads = flat ? op.need_integer_attribute("q_num_heads") : op.dim(0, 1);
   s.kv_heads = flat ? op.need_integer_attribute("kv_num_heads") : op.dim(1, 1);
   if (!op.ok()) return;
-  if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0 ||
+  if (s.heads < 1 || s.kv_heads < 1 || (flat && s.heads > kMostStep) || s.heads % s.kv_heads != 0 ||
       (flat && (op.dim(0, 2) % s.heads != 0 || op.dim(2, 2) % s.kv_heads != 0)))
     return op.fail(OnnxMessage::bad_attribute, "q_num_heads", s.heads);
   s.queries = flat ? op.dim(0, 1) : op.dim(0, 2);

@@ -14,7 +14,7 @@ Context inside(const Op& op, std::int64_t turns) {
   Context c = op.context();
   c.depth += 1;
   c.repeat *= turns;
-  c.prefix = op.name() + "/";
+  c.prefix = inner_prefix(op.name());
   return c;
 }
 
@@ -54,7 +54,7 @@ void branch(Op& op) {
     importer.back_to(before);
     values = run(*otherwise);
     if (misfit && !importer.ok()) importer.take_error();
-    if (!misfit && (!importer.ok() || first >= cost())) {
+    if (!misfit && (!importer.ok() || first > cost())) {
       importer.take_error();
       importer.back_to(before);
       values = run(*then);

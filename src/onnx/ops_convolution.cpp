@@ -40,7 +40,7 @@ void convolve(Op& op, const Places& p, std::int32_t type) {
   const TensorShape x = op.shape(p.x), w = op.shape(p.w);
   const std::int64_t groups = op.integer("group", 1);
   if (!op.ok()) return;
-  if (w.size() != x.size() || groups < 1 || x[1] % groups != 0 || w[1] * groups != x[1] ||
+  if (w.size() != x.size() || groups < 1 || x[1] % groups != 0 || w[1] != x[1] / groups ||
       w[0] % groups != 0)
     return op.fail(OnnxMessage::shape_mismatch, shape_text(x), shape_text(w));
   const Windows windows = windows_of(op, x.size() - 2, spatial_of(w));
@@ -69,7 +69,8 @@ void convolution_channels_last(Op& op) {
   seen.insert(seen.end(), x.begin() + 1, x.end() - 1);
   const TensorShape w = op.shape(1);
   const std::int64_t groups = op.integer("group", 1);
-  if (w.size() != x.size() || groups < 1 || w[1] * groups != seen[1] || w[0] % groups != 0)
+  if (w.size() != x.size() || groups < 1 || seen[1] % groups != 0 || w[1] != seen[1] / groups ||
+      w[0] % groups != 0)
     return op.fail(OnnxMessage::shape_mismatch, shape_text(x), shape_text(w));
   const Windows windows = windows_of(op, x.size() - 2, spatial_of(w));
   TensorShape y{x[0]};

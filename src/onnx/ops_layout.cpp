@@ -196,7 +196,8 @@ void split(Op& op) {
   if (!op.ok()) return;
   std::vector<std::int64_t> sizes = op.list_or_input("split", 1);
   if (!op.ok()) return;
-  const std::int64_t n = x.shape[a], parts = static_cast<std::int64_t>(op.outputs());
+  const std::int64_t n = x.shape[a];
+  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(op.outputs(), 1));
   if (sizes.empty()) {
     const std::int64_t each = (n + parts - 1) / parts;
     for (std::int64_t i = 0; i < parts; ++i)

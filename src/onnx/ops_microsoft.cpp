@@ -108,8 +108,15 @@ void grouped_query(Op& op) {
     if (op.wants(k)) op.set(k, op.in(0).type, {s.batch, s.kv_heads, s.keys, s.head_dim});
   if (!op.ok()) return;
   const std::int64_t window = op.integer("local_window_size", -1);
-  if (window > 0 && s.queries < s.keys) s.keys = std::min(s.keys, window + s.queries - 1);
+  if (window > 0 && window < s.keys && s.queries < s.keys)
+    s.keys = std::min(s.keys, window + s.queries - 1);
   emit_attention(op, s, {0, 1, 2, 3, 4});
+}
+
+// 4-bit values in groups with a scale each; the format has the scales and zero points in it.
+Format grouped_format(const Op& op) {
+  const std::int64_t group = op.integer("block_size", 32);
+  return group < 64 ? Format::int4_g32 : group < 128 ? Format::int4_g64 : Format::int4_g128;
 }
 
 // A [.., k] times B, n rows of k values of `bits` bits in blocks with a scale each.
@@ -128,10 +135,11 @@ void matmul_n_bits(Op& op, bool blockwise_float) {
   if (!checked_elements({n, k})) return op.fail(OnnxMessage::value_too_large);
   // The weight as n x k values of its bits, not as the bytes that hold them.
   if (op.in(1).stored)
-    op.importer().see_constant_as(*op.in(1).stored, {n, k}, bits == 4 ? kUint4 : kUint8);
+    op.importer().see_constant_as(*op.in(1).stored, {n, k},
+                                  bits == 4 ? grouped_format(op) : Format::int8);
   if (!op.in(1).constant)
     return op.emit(MatrixProduct{1, op.in(0).count() / k, n, k}, {0, 1}, {5}, {2, 3, 4});
-  op.emit(Projection{}, {0}, {1, 5}, {2, 3, 4});
+  op.emit(Projection{}, {0}, {1, 5}, bits == 4 ? Indices{4} : Indices{2, 3, 4});
 }
 void matmul_integer_bits(Op& op) { matmul_n_bits(op, false); }
 void matmul_block_float(Op& op) { matmul_n_bits(op, true); }
@@ -177,9 +185,9 @@ void gather_block_quantized(Op& op) {
     TensorShape values = table;
     values.back() *= 2;
     if (!checked_elements(values)) return op.fail(OnnxMessage::value_too_large);
-    op.importer().see_constant_as(*op.in(0).stored, values, kUint4);
+    op.importer().see_constant_as(*op.in(0).stored, values, grouped_format(op));
   }
-  op.emit(TableLookup{op.in(1).count()}, {1}, {0}, {2, 3});
+  op.emit(TableLookup{op.in(1).count()}, {1}, {0}, nibbles ? Indices{} : Indices{2, 3});
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kMostItems = 4096;
 
 void put_sequence(Op& op, std::vector<ValuePtr> items) {
-  if (items.size() > kMostItems)
+  if (items.size() > kMostItems ||
+      !op.importer().spend_contents(8 * static_cast<std::int64_t>(items.size())))
     return op.fail(OnnxMessage::bad_attribute, "length", static_cast<std::int64_t>(items.size()));
   Value v;
   v.items = std::move(items);

@@ -47,7 +47,7 @@ std::optional<Format> format_of_type(std::int32_t type) {
     case kUint4:
     case kInt4:
     case kFloat4E2M1:
-      return Format::i4;
+      return Format::int4_g128;
     default:
       return std::nullopt;
   }

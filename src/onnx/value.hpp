@@ -41,6 +41,7 @@ struct Constant {
   bool in_file = false;
   std::string elsewhere;  // the other file that holds its data
   std::optional<WeightId> weight = std::nullopt;
+  std::optional<Format> format = std::nullopt;  // where the type does not tell it
 };
 
 std::string shape_text(const TensorShape& s);  // "1x3x224x224", "scalar"
