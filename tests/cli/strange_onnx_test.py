@@ -128,7 +128,7 @@ class StrangeOnnx(unittest.TestCase):
 
     def test_open_dimensions(self):
         data = seeds.conv_net()
-        self.refused(data, "x (batchx3xheightxwidth)", "--shape x=1x3x224x224")
+        self.refused(data, "x (1x3xheightxwidth)", "--shape x=1x3x224x224")
         self.assertEqual(self.inspect(data, "--shape", "x=1x3x64x64").returncode, 0)
         self.assertEqual(self.inspect(data, "--image", "64").returncode, 0)
         self.refused(data, "x", more=("--shape", "z=1x3x64x64"))
