@@ -56,21 +56,27 @@ def fields(data):
 
 
 def floats_of(path):
-    """Elements of all floating-point initializers of the main graph."""
+    """Elements of all floating-point tensors: initializers and those of Constant nodes."""
     graph = next(v for k, v in fields(path.read_bytes()) if k == 7)
     total = 0
-    for key, tensor in fields(graph):
-        if key != 5:
-            continue
-        elements, kind = 1, 0
-        for k, v in fields(tensor):
-            if k == 1:
-                for d in ([v] if isinstance(v, int) else unpack(v)):
-                    elements *= d
-            if k == 2:
-                kind = v
-        total += elements if kind == 1 else 0
+    for key, value in fields(graph):
+        if key == 5:
+            total += floats_in(value)
+        if key == 1:
+            for k, attribute in fields(value):
+                total += sum(floats_in(v) for f, v in fields(attribute) if f == 5) if k == 5 else 0
     return total
+
+
+def floats_in(tensor):
+    elements, kind = 1, 0
+    for k, v in fields(tensor):
+        if k == 1:
+            for d in ([v] if isinstance(v, int) else unpack(v)):
+                elements *= d
+        if k == 2:
+            kind = v
+    return elements if kind == 1 else 0
 
 
 def unpack(data):
@@ -98,7 +104,7 @@ class RealNetworks(unittest.TestCase):
             with self.subTest(name):
                 graph = self.inspect(name, flags)["components"][0]["graph"]
                 self.assertEqual(graph["outputs"], outputs)
-                self.assertGreater(graph["multiply_accumulates"], 1e6)
+                self.assertGreater(graph["multiply_accumulates"], 1e5)
 
     def test_every_float_of_a_file_is_a_weight(self):
         for name, flags, _ in NETWORKS[:3]:
