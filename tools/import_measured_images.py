@@ -44,6 +44,8 @@ class Images:
             self.table, self.batch = table, batch
             if self.place < len(EFFICIENTNETS):
                 row["model"] = "ConvNets/efficientnet:" + EFFICIENTNETS[self.place]
+                # Doubtful only because the setting that tells equal rows apart was lost.
+                row["trust"] = "" if row["trust"] == "exclude" else row["trust"]
         elif row["model"] == "ConvNets/efficientnet_v1":
             line = re.search(r":L(\d+)@", row["source"])
             variant = EFFICIENTNET_V1_TABLES.get(line.group(1)) if line else None

@@ -362,3 +362,4 @@ def infer(r):
         r["tp"], r["pp"] = r["tp"] or "1", r["pp"] or "1"
         r["n_gpus"] = str(int(r["tp"]) * int(r["pp"]) * int(r["dp"] or 1))
     diffusion.infer(r)
+    encoders.infer(r)
