@@ -20,9 +20,14 @@ std::optional<double> number_of(const FactGroup& g, std::string_view key) {
 }
 
 std::optional<double> figure(const ValidateAnswer& answer, const Threshold& t) {
-  if (t.statistic == "median_of_group_medians") return answer.median_of_group_medians;
-  const ValidateGroup* g = &answer.overall;
-  if (t.group != "overall") {
+  const KindFigures* kind = nullptr;
+  for (std::size_t k = 0; k < kModelKinds; ++k)
+    if (t.group == model_kind_name(static_cast<ModelKind>(k)) || (k == 0 && t.group == "overall"))
+      kind = &answer.kinds[k];
+  if (t.statistic == "median_of_group_medians")
+    return kind ? kind->median_of_group_medians : answer.median_of_group_medians;
+  const ValidateGroup* g = kind ? &kind->overall : &answer.overall;
+  if (!kind) {
     const auto it = std::find_if(answer.groups.begin(), answer.groups.end(),
                                  [&](const ValidateGroup& x) { return x.group == t.group; });
     if (it == answer.groups.end()) return std::nullopt;

@@ -132,6 +132,42 @@ struct Tally {
   }
 };
 
+ModelKind kind_of(const Case& c) {
+  const Stack* s = c.model ? language_stack(*c.model) : nullptr;
+  if (!s) return ModelKind::network;
+  return s->generates ? ModelKind::language : ModelKind::encoder;
+}
+
+// Figures of one kind: its rows by their groups, small ones together.
+KindFigures figures_of(const ValidateAnswer& answer, ModelKind kind) {
+  std::map<std::string, Tally> tallies;
+  Tally all;
+  for (const RowOutcome& r : answer.rows) {
+    if (r.kind != kind) continue;
+    tallies[r.group].add(r);
+    all.add(r);
+  }
+  Tally other;
+  std::vector<double> medians;
+  auto keep = [&](const ValidateGroup& g) {
+    if (g.errors.median_error) medians.push_back(*g.errors.median_error);
+  };
+  const bool several = tallies.size() > 1;
+  for (auto& [name, tally] : tallies) {
+    if (!several || tally.group.rows >= kSmallGroup) {
+      keep(tally.finish(name));
+      continue;
+    }
+    other.group.rows += tally.group.rows;
+    other.compared.insert(other.compared.end(), tally.compared.begin(), tally.compared.end());
+  }
+  if (other.group.rows > 0) keep(other.finish(kOtherGroup));
+  KindFigures out;
+  out.overall = all.finish(model_kind_name(kind));
+  out.median_of_group_medians = quantile(medians, 0.5);
+  return out;
+}
+
 void summarise(ValidateAnswer& answer) {
   std::map<std::string, std::int64_t> sizes;
   for (const RowOutcome& r : answer.rows) ++sizes[r.group];
@@ -154,6 +190,8 @@ void summarise(ValidateAnswer& answer) {
   if (other.group.rows > 0) keep(other.finish(kOtherGroup));
   answer.overall = all.finish("overall");
   answer.median_of_group_medians = quantile(medians, 0.5);
+  for (std::size_t k = 0; k < kModelKinds; ++k)
+    answer.kinds[k] = figures_of(answer, static_cast<ModelKind>(k));
   for (std::size_t i = 0; i < kRefusalReasons; ++i)
     if (refused[i] > 0) answer.refusals.push_back({static_cast<RefusalReason>(i), refused[i]});
   std::stable_sort(answer.refusals.begin(), answer.refusals.end(),
@@ -161,6 +199,11 @@ void summarise(ValidateAnswer& answer) {
 }
 
 }  // namespace
+
+const char* model_kind_name(ModelKind k) {
+  constexpr std::array<const char*, kModelKinds> names = {"language", "encoder", "network"};
+  return names[static_cast<std::size_t>(k)];
+}
 
 Result<Estimate<double>> predict_case(const Case& c, const Predictor& predict) {
   std::vector<Estimate<double>> of_cards;
@@ -208,6 +251,7 @@ Result<ValidateAnswer> validate(const std::vector<CsvTable>& tables, const RowNa
         outcome.refusal = *refusal;
       else
         outcome.assumptions = std::get<Case>(cases.back()).assumptions;
+      if (const auto* c = std::get_if<Case>(&cases.back())) outcome.kind = kind_of(*c);
       answer.rows.push_back(std::move(outcome));
     }
   }

@@ -2,6 +2,7 @@
 // Predictions held against measurements. Every row is predicted from its configuration alone, or
 // refused with a reason; what comes out does not depend on the number of threads.
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,8 +36,14 @@ struct RefusalCount {
   std::int64_t rows = 0;
 };
 
+// What kind of model a row is about: limits hold for each apart.
+enum class ModelKind : std::uint8_t { language, encoder, network, count_ };
+constexpr std::size_t kModelKinds = static_cast<std::size_t>(ModelKind::count_);
+const char* model_kind_name(ModelKind k);  // "language"
+
 struct RowOutcome {
   Schema schema = Schema::train;
+  ModelKind kind = ModelKind::language;
   std::string id, group, where;
   double measured = 0;  // base units, 0 for refused rows
   std::optional<Estimate<double>> predicted;
@@ -45,7 +52,14 @@ struct RowOutcome {
   std::vector<Assumption> assumptions;
 };
 
+// The rows of one kind of model.
+struct KindFigures {
+  ValidateGroup overall;
+  std::optional<double> median_of_group_medians;
+};
+
 struct ValidateAnswer {
+  std::array<KindFigures, kModelKinds> kinds;
   std::vector<ValidateGroup> groups;  // sorted by name, `other` last
   ValidateGroup overall;
   std::optional<double> median_of_group_medians;
