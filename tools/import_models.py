@@ -15,6 +15,7 @@ import encoder_models
 import model_additions as additions
 import model_aliases
 import model_families as families
+import model_hybrids as hybrids
 import model_maxtext as maxtext
 
 # Later sources only fill what earlier ones lack.
@@ -65,7 +66,7 @@ def whole(text):
 # A re-upload or fine-tune that shares the facts of a model is another name for it.
 SAME_AS = {sheets.normal(form): id for id, names in model_aliases.ALIASES.items()
            for name in names for form in (name, name.split("/")[-1])}
-ALIASES = {**model_aliases.ALIASES, **encoder_models.ALIASES}
+ALIASES = {**model_aliases.ALIASES, **hybrids.ALIASES, **encoder_models.ALIASES}
 
 
 def plain_id(name):
@@ -286,7 +287,7 @@ def put_all(sheet, facts, origin):
 
 def main():
     gathered = collect()
-    for id, (source, date, facts) in {**additions.EXTRA, **maxtext.NETWORKS,
+    for id, (source, date, facts) in {**additions.EXTRA, **hybrids.HYBRIDS, **maxtext.NETWORKS,
                                       **encoder_models.EXTRA}.items():
         facts = dict(facts)
         gathered[id] = {"architecture": facts.pop("architecture"), "source": source, "date": date,

@@ -112,6 +112,19 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   return combine(compute, memory, d.operators.launch_seconds + latency, 3);
 }
 
+// A scan token by token runs on the vector units and is bound by its state; over chunks its
+// products run on the matrix units as those of attention do.
+OperatorTime scan_time(const DeviceModel& d, const Operator& op) {
+  double rate = d.vector_peak;
+  if (op.matrix_form) {
+    MathClass cls = math_class(d, op.activations, op.activations);
+    rate = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale *
+           d.operators.attention.prefill_ceiling * d.engine.attention_factor;
+  }
+  return combine(op.flops / std::max(rate, 1.0), stream_seconds(d, op.data_bytes),
+                 d.operators.launch_seconds, 3);
+}
+
 }  // namespace
 
 OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
@@ -123,6 +136,8 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
       return convolution_time(d, op);
     case OperatorKind::attention:
       return attention_time(d, op);
+    case OperatorKind::scan:
+      return scan_time(d, op);
     case OperatorKind::elementwise:
     case OperatorKind::gather:
       return combine(op.flops / std::max(d.vector_peak, 1.0),

@@ -105,11 +105,15 @@ struct LayerWriter {
     // Rotation, per-head norms and the cache write touch q and k once.
     elementwise("attention.rotate", rows * (heads + kv_heads) * qk, pass.fused_elementwise ? 1 : 3,
                 pass.fused_elementwise ? 1 : 3);
-    const double keys = mean_keys(a, pass);
+    const double keys = chosen_keys(a.indexer, mean_keys(a, pass));
     scores("attention.scores", heads, kv_heads, qk, v, keys, heads / std::max(1.0, kv_heads),
            kv_heads * (one_cache ? qk : qk + v));
     if (!stack.generates) out.back().weights = pass.activations;  // nothing is cached
     score_positions(a, heads, qk, keys);
+    if (a.gate) {
+      linear("attention.gate", *a.gate, t, 1, rows);
+      elementwise("attention.gate", rows * heads * v, 2, 1);
+    }
     linear("attention.o", a.o, 1, t, rows);
     reduce_hidden("attention.reduce");
   }
@@ -226,14 +230,130 @@ struct LayerWriter {
   void index(const SparseIndexer& x, double keys) {
     linear("indexer.q", x.q, 1, 1, tokens());
     linear("indexer.k", x.k, 1, 1, tokens());
-    linear("indexer.weights", x.weights, 1, 1, tokens());
+    if (x.weights.out > 0) linear("indexer.weights", x.weights, 1, 1, tokens());
     double heads = static_cast<double>(x.heads), width = static_cast<double>(x.head_dim);
     scores("indexer.scores", heads, 1, width, 0, keys, heads, width);
-    // One byte an element whatever the main cache holds, queries included.
+    // Its own width of elements whatever the main cache holds, queries included.
     Operator& op = out.back();
-    op.weights = Format::fp8_tensor;
-    op.data_bytes =
-        pass.sequences * (pass.cached_tokens + pass.new_tokens) * width + tokens() * heads * width;
+    double key = x.eight_bit ? 1 : 2;
+    op.weights = x.eight_bit ? Format::fp8_tensor : Format::bf16;
+    op.data_bytes = key * (pass.sequences * (pass.cached_tokens + pass.new_tokens) * width +
+                           tokens() * heads * width);
+  }
+
+  // Heads choose blocks of one key head (MiniMax-M3) or tokens of a latent cache.
+  double chosen_keys(const std::optional<SparseIndexer>& x, double keys) {
+    if (!x || x->top_k <= 0) return keys;
+    index(*x, keys);
+    return std::min(keys, keys_within(pass, static_cast<double>(x->top_k)));
+  }
+
+  // Old tokens are pooled `ratio` to an entry; a query reads the window and the entries, or the
+  // best of them.
+  void compressed(const CompressedAttention& a) {
+    double t = tensor(), rows = tokens();
+    double heads = static_cast<double>(a.heads) / t, width = static_cast<double>(a.head_dim);
+    linear("attention.q_down", a.q_down, 1, 1, rows);
+    linear("attention.q_up", a.q_up, t, 1, rows);
+    linear("attention.kv", a.kv, 1, 1, rows);
+    elementwise("attention.rotate", rows * (heads + 1) * width, 1, 1);
+    double keys = keys_within(pass, static_cast<double>(a.window));
+    if (a.compressor) {
+      pool("compressor", *a.compressor, rows);
+      double entries = keys_within(pass, kNoWindow) / static_cast<double>(a.compressor->ratio);
+      if (a.indexer) {
+        linear("indexer.q", a.indexer->q, 1, 1, rows);
+        linear("indexer.weights", a.indexer->weights, 1, 1, rows);
+        pool("indexer.compressor", a.indexer->compressor, rows);
+        double small = static_cast<double>(a.indexer->head_dim);
+        double all = static_cast<double>(a.indexer->heads);
+        scores("indexer.scores", all, 1, small, 0, entries, all, small);
+        out.back().weights = Format::fp8_tensor;
+        out.back().data_bytes = pass.sequences * entries * small + rows * all * small;
+        entries = std::min(entries, static_cast<double>(a.indexer->top_k));
+      }
+      keys += entries;
+    }
+    scores("attention.scores", heads, 1, width, width, keys, heads, width);
+    linear("attention.o_down", a.o_down, t, 1, rows);
+    linear("attention.o_up", a.o_up, 1, t, rows);
+    reduce_hidden("attention.reduce");
+  }
+
+  void pool(const char* name, const KeyCompressor& c, double rows) {
+    linear(name, c.keys, 1, 1, rows);
+    linear(name, c.gate, 1, 1, rows);
+    elementwise(name, rows * static_cast<double>(c.keys.out), 2, 1 / static_cast<double>(c.ratio));
+  }
+
+  // A recurrence reads and writes its state once a pass when it goes token by token; the matrix
+  // form over chunks of Q tokens (Dao and Gu 2024, arXiv:2405.21060, section 6; for the delta
+  // rule Yang et al. 2024, arXiv:2412.06464) multiplies Q x Q scores within a chunk and the state
+  // between chunks: for a head of P values and N keys, 2 Q (N + P) + 4 N P operations a token,
+  // and for the delta rule one product of each more, halved where causal.
+  void recurrence(const RecurrentMixer& m) {
+    double t = tensor(), rows = tokens();
+    for (const MixerLinear& p : m.projections) {
+      const bool last = &p == &m.projections.back();
+      if (last) {
+        if (m.conv_channels > 0)
+          elementwise("mixer.convolution", rows * static_cast<double>(m.conv_channels) / t, 1, 1);
+        if (m.state > 0) scan(m);
+        elementwise("mixer.gate", rows * static_cast<double>(m.inner()) / t, 2, 1);
+      }
+      if (p.linear.split == Split::row)
+        linear(p.role, p.linear, 1, t, rows);
+      else
+        linear(p.role, p.linear, p.linear.split == Split::column ? t : 1, 1, rows);
+      if (p.linear.split == Split::row && !last && pass.tensor > 1) {
+        Operator op;
+        op.kind = OperatorKind::all_reduce;
+        op.name = "mixer.reduce";
+        op.payload_bytes = rows * static_cast<double>(p.linear.out) * act();
+        op.ranks = pass.tensor;
+        out.push_back(op);
+      }
+    }
+    reduce_hidden("mixer.reduce");
+  }
+
+  void scan(const RecurrentMixer& m) {
+    double t = tensor(), rows = tokens();
+    double heads = static_cast<double>(m.heads) / t;
+    double p = static_cast<double>(m.head_dim), n = static_cast<double>(m.state);
+    double key_heads = std::max(1.0, static_cast<double>(m.groups) / t);
+    Operator op;
+    op.kind = OperatorKind::scan;
+    op.name = "mixer.scan";
+    op.sequences = pass.sequences;
+    op.query_tokens = pass.new_tokens / pass.context;
+    op.m = heads;
+    op.n = p;
+    op.k = n;
+    op.activations = pass.activations;
+    op.weights = m.state_format;
+    const bool delta = m.kind == MixerKind::gated_delta;
+    op.matrix_form = m.chunk > 0 && pass.new_tokens > 1;
+    double state = heads * p * n * element_bytes(m.state_format);
+    double moved = rows * (2 * heads * p + 2 * key_heads * n) * act();
+    if (op.matrix_form) {
+      double q = std::min(static_cast<double>(m.chunk), op.query_tokens);
+      op.flops = rows * heads * ((delta ? 2 : 1) * q * (n + p) + (delta ? 6 : 4) * n * p);
+      // The state at each chunk's start is written by one kernel and read by the next.
+      double chunks = std::ceil(op.query_tokens / q) * pass.sequences;
+      op.data_bytes = moved + 2 * chunks * state;
+    } else {
+      // Decay, outer product and read-out; the delta rule reads the state once more.
+      op.flops = rows * heads * (delta ? 7 : 5) * n * p;
+      op.data_bytes = moved + 2 * pass.sequences * state;
+    }
+    out.push_back(op);
+  }
+
+  void streams(const StreamMixer& m) {
+    double rows = tokens();
+    linear("streams.mix", m.mix, 1, 1, rows);
+    elementwise("streams", rows * static_cast<double>(m.streams * stack.hidden), 2, 1);
   }
 
   void mlp(const Mlp& m, const char* reduce) {
@@ -276,14 +396,17 @@ struct LayerWriter {
     double seen = pass.expert_inside_tensor ? rows : rows * ep;
     double hit = experts_hit(e, active, seen) / ep;
     double pairs = pass.expert_inside_tensor ? rows * active / ep : rows * active;
-    if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.dispatch", rows * active);
+    if (m.latent_in) linear("moe.latent_in", *m.latent_in, 1, 1, rows);
+    const double width = static_cast<double>(m.up.in);
+    if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.dispatch", rows * active, width);
     expert_linear("moe.up", m.up, pairs, hit, slice, true);
     if (m.gate) expert_linear("moe.gate", *m.gate, pairs, hit, slice, true);
     elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1, 1);
     expert_linear("moe.down", m.down, pairs, hit, slice, false);
     // Permutation to expert order and the weighted sum back.
-    elementwise("moe.permute", pairs * static_cast<double>(stack.hidden), 2, 2);
-    if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.combine", rows * active);
+    elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2);
+    if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.combine", rows * active, width);
+    if (m.latent_out) linear("moe.latent_out", *m.latent_out, 1, 1, rows);
     if (m.shared) {
       mlp(*m.shared, nullptr);
       if (m.shared_gate) linear("moe.shared_gate", *m.shared_gate, 1, 1, rows);
@@ -291,11 +414,11 @@ struct LayerWriter {
     reduce_hidden("moe.reduce");
   }
 
-  void dispatch(const char* name, double pairs) {
+  void dispatch(const char* name, double pairs, double width) {
     Operator op;
     op.kind = OperatorKind::all_to_all;
     op.name = name;
-    op.payload_bytes = pairs * static_cast<double>(stack.hidden) * act();
+    op.payload_bytes = pairs * width * act();
     op.ranks = pass.expert;
     op.stride = pass.tensor;
     out.push_back(op);
@@ -334,6 +457,9 @@ void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, Opera
     if (auto a = std::get_if<Attention>(&part)) w.attention(*a);
     if (auto a = std::get_if<LatentAttention>(&part)) w.latent(*a);
     if (auto c = std::get_if<CrossAttention>(&part)) w.cross(c->attention);
+    if (auto a = std::get_if<CompressedAttention>(&part)) w.compressed(*a);
+    if (auto m = std::get_if<RecurrentMixer>(&part)) w.recurrence(*m);
+    if (auto m = std::get_if<StreamMixer>(&part)) w.streams(*m);
     if (auto m = std::get_if<Mlp>(&part)) w.mlp(*m, "mlp.reduce");
     if (auto m = std::get_if<MixtureOfExperts>(&part)) w.experts(*m);
   }

@@ -14,6 +14,7 @@ enum class OperatorKind : std::uint8_t {
   grouped_gemm,  // experts: `groups` matrices are read, m rows in all
   convolution,   // implicit m x k times k x n, `groups` of them side by side
   attention,     // scores and values against a cache or the prompt itself
+  scan,          // a recurrence over tokens that reads and writes a state for each sequence
   elementwise,   // norms, activations, residuals: bytes only
   gather,        // embedding look-up: bytes only
   all_reduce,
@@ -37,7 +38,8 @@ struct Operator {
   double data_bytes = 0;    // activations and cache: read and written
   // Attention.
   double sequences = 0, query_tokens = 0, key_tokens = 0;
-  double group_size = 1;  // query heads that share a key head
+  double group_size = 1;     // query heads that share a key head
+  bool matrix_form = false;  // scan: products of chunks on the matrix units, else token by token
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;
   std::int32_t ranks = 1;

@@ -37,6 +37,13 @@ double compute_buffer_layer(const Layer& layer, std::int64_t hidden, const Compu
                         (b.attention_chunk > 0 ? std::min(b.attention_chunk, product) : product);
         floats = d(l->heads * (l->nope_dim + l->rope_dim));
       }
+    } else if (auto z = std::get_if<CompressedAttention>(&part)) {
+      floats = 2 * d(z->heads * z->head_dim) + d(z->o_down.out);
+    } else if (auto r = std::get_if<RecurrentMixer>(&part)) {
+      // The projections' outputs, the convolution's input and output, the result.
+      for (const MixerLinear& p : r->projections)
+        if (p.linear.split != Split::row) floats += d(p.linear.out);
+      floats += 2 * d(r->conv_channels) + d(r->inner());
     } else if (auto m = std::get_if<Mlp>(&part)) {
       floats = d(m->width) * (m->gated ? 2 : 1) + h;
     } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {

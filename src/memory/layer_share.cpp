@@ -69,6 +69,14 @@ void add_mlp(LayerShare& s, const Mlp& m, int t, const ShareRules& r) {
   }
 }
 
+WeightShare indexer_share(const SparseIndexer& i, int t, const ShareRules& r) {
+  WeightShare w = share_of(i.q, t, r);
+  w += share_of(i.k, t, r);
+  w += share_of(i.weights, t, r);
+  w += share_of(i.k_norm);
+  return w;
+}
+
 void add_attention(LayerShare& s, const Attention& a, int t, const ShareRules& r) {
   s.dense += share_of(a.q, t, r);
   s.dense += key_value(a.k, a.kv_heads, t, r);
@@ -77,6 +85,8 @@ void add_attention(LayerShare& s, const Attention& a, int t, const ShareRules& r
   if (a.q_norm) s.dense += share_of(*a.q_norm);
   if (a.k_norm) s.dense += share_of(*a.k_norm);
   if (a.sinks) s.dense += vector_share(d(a.heads) / t, vector_bytes(a.q.format));
+  if (a.gate) s.dense += share_of(*a.gate, t, r);
+  if (a.indexer) s.dense += indexer_share(*a.indexer, t, r);
   s.largest_matrix = std::max(s.largest_matrix, d(a.q.in) * d(a.q.out) / t);
   if (!r.adapters) return;
   double kv = d(up(a.kv_heads, t));
@@ -84,12 +94,52 @@ void add_attention(LayerShare& s, const Attention& a, int t, const ShareRules& r
   if (r.adapt_all) s.adapter_in_out += d(a.k.in) + kv * d(a.head_dim) + d(a.o.in) / t + d(a.o.out);
 }
 
-bool same(const SparseIndexer& a, const SparseIndexer& b);
-bool same(const Mlp& a, const Mlp& b);
-bool same(const Linear& a, const Linear& b) {
-  return a.in == b.in && a.out == b.out && a.count == b.count && a.format == b.format &&
-         a.split == b.split && a.bias == b.bias;
+WeightShare compressor_share(const KeyCompressor& c, int t, const ShareRules& r) {
+  WeightShare w = share_of(c.keys, t, r);
+  w += share_of(c.gate, t, r);
+  w += share_of(c.norm);
+  w += vector_share(d(c.position_parameters), 4);
+  return w;
 }
+
+void add_compressed(LayerShare& s, const CompressedAttention& a, int t, const ShareRules& r) {
+  for (const Linear* l : {&a.q_down, &a.q_up, &a.kv, &a.o_down, &a.o_up}) {
+    s.dense += share_of(*l, t, r);
+    if (r.adapters && (r.adapt_all || l == &a.q_up || l == &a.kv))
+      s.adapter_in_out += (l->split == Split::row ? d(l->in) / t : d(l->in)) +
+                          (l->split == Split::column ? d(l->out) / t : d(l->out));
+  }
+  s.dense += share_of(a.q_norm);
+  s.dense += share_of(a.kv_norm);
+  if (a.sinks) s.dense += vector_share(d(a.heads) / t, 4);
+  if (a.compressor) s.dense += compressor_share(*a.compressor, t, r);
+  if (a.indexer) {
+    s.dense += share_of(a.indexer->q, t, r);
+    s.dense += share_of(a.indexer->weights, t, r);
+    s.dense += compressor_share(a.indexer->compressor, t, r);
+  }
+  s.largest_matrix = std::max(s.largest_matrix, d(a.q_up.in) * d(a.q_up.out) / t);
+}
+
+// Everything but the input of the first and the output of the last projection divides with heads.
+void add_mixer(LayerShare& s, const RecurrentMixer& m, int t, const ShareRules& r) {
+  for (const MixerLinear& p : m.projections) {
+    const Linear& l = p.linear;
+    s.dense += share_of(l, t, r);
+    s.largest_matrix = std::max(s.largest_matrix, d(l.in) * d(l.out) / t);
+    if (r.adapters && r.adapt_all)
+      s.adapter_in_out += (l.split == Split::row ? d(l.in) / t : d(l.in)) +
+                          (l.split == Split::column ? d(l.out) / t : d(l.out));
+  }
+  const double bytes = exact_bytes(m.vector_format, 1, m.vectors);
+  s.dense += {bytes / t, d(m.vectors) / t, 0, 0};
+}
+
+bool same(const SparseIndexer& a, const SparseIndexer& b);
+bool same(const KeyCompressor& a, const KeyCompressor& b);
+bool same(const CompressedAttention::Indexer& a, const CompressedAttention::Indexer& b);
+bool same(const Mlp& a, const Mlp& b);
+bool same(const Linear& a, const Linear& b) { return a == b; }
 bool same(const Norm& a, const Norm& b) {
   return a.width == b.width && a.bias == b.bias && a.format == b.format;
 }
@@ -104,14 +154,33 @@ bool same(const Attention& a, const Attention& b) {
          a.score_bias == b.score_bias && a.position_terms == b.position_terms &&
          a.shares_cache_of.has_value() == b.shares_cache_of.has_value() && same(a.q, b.q) &&
          same(a.k, b.k) && same(a.v, b.v) && same(a.o, b.o) && same(a.q_norm, b.q_norm) &&
-         same(a.k_norm, b.k_norm);
+         same(a.k_norm, b.k_norm) && same(a.gate, b.gate) && same(a.indexer, b.indexer);
 }
 bool same(const CrossAttention& a, const CrossAttention& b) {
   return same(a.attention, b.attention);
 }
 bool same(const SparseIndexer& a, const SparseIndexer& b) {
-  return a.heads == b.heads && a.head_dim == b.head_dim && same(a.q, b.q) && same(a.k, b.k) &&
+  return a.heads == b.heads && a.head_dim == b.head_dim && a.top_k == b.top_k &&
+         a.eight_bit == b.eight_bit && same(a.q, b.q) && same(a.k, b.k) &&
          same(a.weights, b.weights);
+}
+bool same(const KeyCompressor& a, const KeyCompressor& b) {
+  return a.ratio == b.ratio && a.overlapping == b.overlapping && same(a.keys, b.keys) &&
+         same(a.gate, b.gate);
+}
+bool same(const CompressedAttention::Indexer& a, const CompressedAttention::Indexer& b) {
+  return a.heads == b.heads && a.head_dim == b.head_dim && a.top_k == b.top_k && same(a.q, b.q) &&
+         same(a.weights, b.weights) && same(a.compressor, b.compressor);
+}
+bool same(const CompressedAttention& a, const CompressedAttention& b) {
+  return a.heads == b.heads && a.head_dim == b.head_dim && a.window == b.window &&
+         a.sinks == b.sinks && same(a.q_down, b.q_down) && same(a.q_up, b.q_up) &&
+         same(a.kv, b.kv) && same(a.o_down, b.o_down) && same(a.o_up, b.o_up) &&
+         same(a.compressor, b.compressor) && same(a.indexer, b.indexer);
+}
+bool same(const RecurrentMixer& a, const RecurrentMixer& b) { return a == b; }
+bool same(const StreamMixer& a, const StreamMixer& b) {
+  return a.streams == b.streams && same(a.mix, b.mix) && a.vectors == b.vectors;
 }
 bool same(const LatentAttention& a, const LatentAttention& b) {
   return a.heads == b.heads && a.kv_lora_rank == b.kv_lora_rank && a.rope_dim == b.rope_dim &&
@@ -127,7 +196,8 @@ bool same(const MixtureOfExperts& a, const MixtureOfExperts& b) {
   return a.experts == b.experts && a.active == b.active && a.width == b.width &&
          a.gated == b.gated && a.router_bias == b.router_bias && same(a.router, b.router) &&
          same(a.up, b.up) && same(a.down, b.down) && same(a.gate, b.gate) &&
-         same(a.shared, b.shared) && same(a.shared_gate, b.shared_gate);
+         same(a.shared, b.shared) && same(a.shared_gate, b.shared_gate) &&
+         same(a.latent_in, b.latent_in);
 }
 
 }  // namespace
@@ -143,9 +213,10 @@ double head_bytes(double elements, double bits, double block_elements, bool padd
 }  // namespace
 
 double CacheShare::bytes_per_token(double bits, double block_elements, bool padded) const {
-  return heads * (head_bytes(key_head, bits, block_elements, padded) +
-                  head_bytes(value_head, bits, block_elements, padded)) +
-         side_bytes;
+  return (heads * (head_bytes(key_head, bits, block_elements, padded) +
+                   head_bytes(value_head, bits, block_elements, padded)) +
+          side_bytes) /
+         ratio;
 }
 
 double CacheShare::source_bytes_per_token(double bits, double block_elements, bool padded) const {
@@ -188,12 +259,7 @@ LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
               s.dense += share_of(a.kv_norm);
               s.dense += share_of(a.kv_up, t, r);
               s.dense += share_of(a.o, t, r);
-              if (a.indexer) {
-                s.dense += share_of(a.indexer->q, t, r);
-                s.dense += share_of(a.indexer->k, t, r);
-                s.dense += share_of(a.indexer->weights, t, r);
-                s.dense += share_of(a.indexer->k_norm);
-              }
+              if (a.indexer) s.dense += indexer_share(*a.indexer, t, r);
               s.largest_matrix = std::max(s.largest_matrix, d(a.o.in) * d(a.o.out) / t);
               if (r.adapters) {
                 s.adapter_in_out +=
@@ -202,6 +268,12 @@ LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
                   s.adapter_in_out += (a.q_down ? d(a.q_down->in + a.q_down->out) : 0) +
                                       d(a.kv_down.in + a.kv_down.out) + d(a.o.in) / t + d(a.o.out);
               }
+            },
+            [&](const CompressedAttention& a) { add_compressed(s, a, t, r); },
+            [&](const RecurrentMixer& m) { add_mixer(s, m, t, r); },
+            [&](const StreamMixer& m) {
+              s.dense += share_of(m.mix, t, r);
+              s.dense += vector_share(d(m.vectors), 4);
             },
             [&](const Mlp& m) { add_mlp(s, m, t, r); },
             [&](const MixtureOfExperts& m) {
@@ -217,6 +289,8 @@ LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
               if (m.router_bias) s.dense += vector_share(d(m.experts), 4);
               if (m.shared) add_mlp(s, *m.shared, t, r);
               if (m.shared_gate) s.dense += share_of(*m.shared_gate, 1, r);
+              if (m.latent_in) s.dense += share_of(*m.latent_in, t, r);
+              if (m.latent_out) s.dense += share_of(*m.latent_out, t, r);
             },
         },
         part);
@@ -230,28 +304,26 @@ CacheShare cache_share(const Layer& l, const CacheRun& cache, int t, const Share
     c.source_key_head = d(cache.source_key_elements) / d(cache.source_heads);
     c.source_value_head = d(cache.source_value_elements) / d(cache.source_heads);
   }
-  if (cache.kind == CacheKind::none) return c;
+  c.state_bytes = cache.state_bytes / t;
+  if (cache.kind == CacheKind::none || cache.kind == CacheKind::fixed) return c;
   if (cache.reach) c.reach = d(*cache.reach);
-  if (cache.kind == CacheKind::latent) {
+  c.side_bytes = index_bytes(cache.index_elements, cache.index_eight_bit);
+  c.ratio = d(cache.ratio);
+  c.sequence_elements = d(cache.sequence_elements);
+  if (cache.kind == CacheKind::latent && !r.latent_absorbed) {
     for (const SubLayer& part : l.parts)
       if (auto a = std::get_if<LatentAttention>(&part)) {
-        if (r.latent_absorbed) {
-          c.heads = 1;
-          c.key_head = d(cache.key_elements);
-        } else {
-          c.heads = d(up(a->heads, t));
-          c.key_head = d(a->nope_dim + a->rope_dim);
-          c.value_head = d(a->value_dim);
-        }
-        // FP8 keys of the indexer, one fp32 scale for each 128 (DeepSeek-V3.2).
-        if (a->indexer)
-          c.side_bytes = d(a->indexer->head_dim) + 4 * d(up(a->indexer->head_dim, 128));
+        c.heads = d(up(a->heads, t));
+        c.key_head = d(a->nope_dim + a->rope_dim);
+        c.value_head = d(a->value_dim);
       }
     return c;
   }
-  c.heads = d(up(cache.kv_heads, t));
-  c.key_head = d(cache.key_elements) / d(cache.kv_heads);
-  c.value_head = d(cache.value_elements) / d(cache.kv_heads);
+  // What cannot be divided lies whole on each rank.
+  const std::int64_t heads = std::max<std::int64_t>(cache.kv_heads, 1);
+  c.heads = cache.kv_heads > 0 ? d(up(cache.kv_heads, t)) : 1;
+  c.key_head = d(cache.key_elements) / d(heads);
+  c.value_head = d(cache.value_elements) / d(heads);
   return c;
 }
 

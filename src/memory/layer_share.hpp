@@ -43,12 +43,18 @@ struct LayerShare {
 struct CacheShare {
   double key_head = 0, value_head = 0;  // elements of one head
   double heads = 0;                     // on the rank; 1 for latent caches
-  double side_bytes = 0;                // indexer keys, whatever the format
+  double side_bytes = 0;                // indexer keys an entry, whatever the format
+  double ratio = 1;                     // tokens that an entry stands for
+  double sequence_elements = 0;         // a sequence keeps whole beside compressed entries
+  double state_bytes = 0;               // of recurrent mixers, a sequence
   double reach = 0;                     // 0: everything is kept
   // Cross-attention, kept for each token of the source.
   double source_key_head = 0, source_value_head = 0, source_heads = 0;
   double bytes_per_token(double bits, double block_elements, bool padded) const;
   double source_bytes_per_token(double bits, double block_elements, bool padded) const;
+  double bytes_per_sequence(double bits) const {
+    return state_bytes + sequence_elements * bits / 8;
+  }
 };
 
 struct ShareRules {

@@ -57,6 +57,11 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
   m.rules_ = {m.main_format_, m.tuning_, m.adapt_all_, m.engine_.mla_absorbed};
   if (m.graphs()) return m;
 
+  for (const Component& c : model.components)
+    if (auto tower = std::get_if<Stack>(&c.body); tower && c.role == ComponentRole::vision_tower) {
+      m.tower_bytes_ += d(trigon::weight_bytes(*tower).value());
+      m.tower_parameters_ += d(count_parameters(*tower).total);
+    }
   std::vector<std::uint16_t> kind_of_run;
   for (const Stack* stack : m.stacks_) {
     CacheLayout layout = cache_layout(*stack);
@@ -235,6 +240,11 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
   };
   const bool first = stage == 0, last = stage == plan.pipeline - 1;
   if (first && !engine_.embedding_on_host) dense += ends(end.embedding);
+  // Servers load the vision tower beside the first layers; ggml keeps it in a file of its own.
+  if (first && serving_ && !engine_.compute_buffer) {
+    dense.kept_bytes += tower_bytes_ / std::max(plan.tensor, 1);
+    dense.kept_parameters += tower_parameters_ / std::max(plan.tensor, 1);
+  }
   // A tied head is the embedding itself where both lie on the same device.
   const bool shared = stack_->tied && !stack_->head && first && !engine_.embedding_on_host;
   if (last && !shared) dense += ends(end.head);

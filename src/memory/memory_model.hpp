@@ -132,8 +132,9 @@ class MemoryModel {
   double sequence_ = 0, source_ = 0;             // training
   Range usable_;
   int most_ranks_ = 1;
-  std::vector<const Layer*> kinds_;         // distinct layers
-  std::vector<const Stack*> kind_stacks_;   // the stack of each
+  double tower_bytes_ = 0, tower_parameters_ = 0;  // of vision towers
+  std::vector<const Layer*> kinds_;                // distinct layers
+  std::vector<const Stack*> kind_stacks_;          // the stack of each
   std::vector<char> kind_shared_;           // whether all layers of a kind are one set of weights
   std::vector<CacheRun> caches_;            // of each kind
   std::vector<std::uint16_t> kind_counts_;  // [layer x kinds]: layers of a kind before it

@@ -117,6 +117,45 @@ ActivationBytes experts_saved(const MixtureOfExperts& m, std::int64_t hidden,
   return b;
 }
 
+// Elements a token that a mixer's projections make on the rank before its recurrence runs.
+double mixer_width(const RecurrentMixer& m, int t) {
+  double n = 0;
+  for (const MixerLinear& p : m.projections)
+    if (p.linear.split == Split::column)
+      n += over(p.linear.out, t);
+    else if (p.linear.split == Split::replicated || &p != &m.projections.back())
+      n += d(p.linear.out);
+  return n;
+}
+
+// The projections' outputs, the convolution's, the recurrence's and the gated output; chunked forms
+// keep the 32-bit state at each chunk's start (Mamba-2, flash-linear-attention).
+ActivationBytes mixer_saved(double x, const RecurrentMixer& m, const ActivationRules& r) {
+  const double e = r.element_bytes;
+  ActivationBytes b;
+  if (kept_before_linear(r, false)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
+  b.per_token += e * mixer_width(m, r.tensor);
+  if (m.conv_channels > 0) b.per_token += e * over(m.conv_channels, r.tensor);
+  b.per_token += 2 * e * over(m.inner(), r.tensor);
+  if (m.chunk > 0) b.per_token += 4 * over(m.state_elements(), r.tensor) / d(m.chunk);
+  return b;
+}
+
+Core core_of(const CompressedAttention& a, const ActivationRules& r) {
+  Core c;
+  c.heads = over(a.heads, r.tensor);
+  c.q = c.out = over(a.heads * a.head_dim, r.tensor);
+  c.k = d(a.head_dim);  // keys are values
+  return c;
+}
+
+// What a compressed attention keeps beside queries, keys and outputs.
+double compressed_width(const CompressedAttention& a, const ActivationRules& r) {
+  double n = 2 * d(a.q_down.out) + over(a.o_down.out, r.tensor);
+  if (a.compressor) n += d(a.compressor->keys.out + a.compressor->gate.out);
+  return n;
+}
+
 double latent_width(const LatentAttention& a) {
   // Compressed queries and keys, before and after their norms: inputs of the up projections.
   return 2 * d(a.q_lora_rank + a.kv_lora_rank);
@@ -136,10 +175,17 @@ ActivationBytes saved_for_backward(const Layer& layer, std::int64_t hidden,
       total += attention_saved(h, c, 0, r, h);
       if (a->q_norm) total.per_token += norm_bytes(c.q, r);
       if (a->k_norm) total.per_token += norm_bytes(c.k, r);
+      if (a->gate) total.per_token += r.element_bytes * (over(a->gate->out, r.tensor) + c.out);
     } else if (auto c = std::get_if<CrossAttention>(&part))
       total += attention_saved(h, core_of(c->attention, r), 0, r, h);
     else if (auto l = std::get_if<LatentAttention>(&part))
       total += attention_saved(h, core_of(*l, r), latent_width(*l), r, h);
+    else if (auto z = std::get_if<CompressedAttention>(&part))
+      total += attention_saved(h, core_of(*z, r), compressed_width(*z, r), r, h);
+    else if (auto s = std::get_if<RecurrentMixer>(&part))
+      total += mixer_saved(h, *s, r);
+    else if (auto y = std::get_if<StreamMixer>(&part))
+      total.per_token += r.element_bytes * d(y->streams) * h;
     else if (auto m = std::get_if<Mlp>(&part))
       total += mlp_saved(h, d(m->width), m->gated, r, h);
     else if (auto x = std::get_if<MixtureOfExperts>(&part))
@@ -182,6 +228,17 @@ ActivationBytes forward_peak(const Layer& layer, std::int64_t hidden, const Acti
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
       Core c = core_of(*l, r);
       raise({around + e * (c.q + c.k + c.v + c.out + latent_width(*l) / 2), 0});
+    } else if (auto x4 = std::get_if<CompressedAttention>(&part)) {
+      Core c = core_of(*x4, r);
+      raise({around + e * (c.q + c.k + c.out + compressed_width(*x4, r)), 0});
+    } else if (auto s = std::get_if<RecurrentMixer>(&part)) {
+      double states = s->chunk > 0 ? 4 * over(s->state_elements(), r.tensor) / d(s->chunk) : 0;
+      raise({around +
+                 e * (mixer_width(*s, r.tensor) + over(s->conv_channels + s->inner(), r.tensor)) +
+                 states,
+             0});
+    } else if (auto y = std::get_if<StreamMixer>(&part)) {
+      raise({around + e * 2 * d(y->streams) * h, 0});
     } else if (auto m = std::get_if<Mlp>(&part)) {
       raise({around + e * d(m->width) / r.tensor * (m->gated ? 3 : 2), 0});
     } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {

@@ -44,7 +44,8 @@ double MemoryModel::cache_of(const Plan& plan, int stage, const Load& load) cons
     if (n == 0) continue;
     const CacheShare& c = kind_at(k, plan.tensor, scratch).cache;
     total +=
-        n * kept_tokens(c, load) * c.bytes_per_token(bits, d(format.block_elements), format.gguf);
+        n * (kept_tokens(c, load) * c.bytes_per_token(bits, d(format.block_elements), format.gguf) +
+             load.sequences * c.bytes_per_sequence(bits));
     if (c.source_heads > 0)
       total += n * load.sequences * whole_blocks(load.source, d(engine_.block_tokens)) *
                c.source_bytes_per_token(bits, d(format.block_elements), format.gguf);

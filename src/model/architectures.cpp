@@ -417,8 +417,9 @@ std::span<const ArchitectureRow> architectures() { return kArchitectures; }
 
 const ArchitectureRow* find_architecture(std::string_view name) {
   if (name.empty()) return nullptr;
-  for (const ArchitectureRow& a : kArchitectures)
-    if (a.name == name || a.model_type == name) return &a;
+  for (std::span<const ArchitectureRow> rows : {architectures(), hybrid_architectures()})
+    for (const ArchitectureRow& a : rows)
+      if (a.name == name || a.model_type == name) return &a;
   return nullptr;
 }
 

@@ -62,6 +62,7 @@ struct ArchitectureRow {
   bool expert_bias = false, router_bias = false, router_correction = false, shared_gate = false;
   bool latent = false;
   bool sinks = false;
+  bool attends = true;  // has attention heads to read
   PositionRule positions = PositionRule::rotary;
   bool embedding_norm = false;
   // What published configs leave to the class; 0: the field is needed.
@@ -72,6 +73,7 @@ struct ArchitectureRow {
 };
 
 std::span<const ArchitectureRow> architectures();
+std::span<const ArchitectureRow> hybrid_architectures();
 const ArchitectureRow* find_architecture(std::string_view name);
 // Why a known class cannot be read yet ("a hybrid with state-space layers"); empty: unknown.
 std::string_view why_unsupported(std::string_view name);
@@ -89,5 +91,22 @@ void adjust_llama4(ConfigReader&, DecoderSpec&);
 void adjust_gemma4(ConfigReader&, DecoderSpec&);
 void adjust_deepseek_sparse(ConfigReader&, DecoderSpec&);
 void adjust_bitnet(ConfigReader&, DecoderSpec&);
+// In hybrid_configs.cpp.
+void adjust_qwen3_next(ConfigReader&, DecoderSpec&);
+void adjust_nemotron_h(ConfigReader&, DecoderSpec&);
+void adjust_jamba(ConfigReader&, DecoderSpec&);
+void adjust_bamba(ConfigReader&, DecoderSpec&);
+void adjust_falcon_h1(ConfigReader&, DecoderSpec&);
+void adjust_granite_hybrid(ConfigReader&, DecoderSpec&);
+void adjust_plamo2(ConfigReader&, DecoderSpec&);
+void adjust_lfm2(ConfigReader&, DecoderSpec&);
+void adjust_recurrent_gemma(ConfigReader&, DecoderSpec&);
+void adjust_kimi_linear(ConfigReader&, DecoderSpec&);
+void adjust_minimax_linear(ConfigReader&, DecoderSpec&);
+void adjust_mamba(ConfigReader&, DecoderSpec&);
+void adjust_mamba2(ConfigReader&, DecoderSpec&);
+// In compressed_configs.cpp.
+void adjust_deepseek_v4(ConfigReader&, DecoderSpec&);
+void adjust_minimax_m3(ConfigReader&, DecoderSpec&);
 
 }  // namespace trigon

@@ -2,6 +2,7 @@
 
 #include "model/decoder_spec.hpp"
 #include "model/messages.hpp"
+#include "model/vision_config.hpp"
 
 namespace trigon {
 namespace {
@@ -24,9 +25,30 @@ std::optional<Error> out_of_range(const Range& r, const std::string& where) {
                std::nullopt};
 }
 
+std::optional<Error> check(const RecurrentMixer& m, const std::string& where) {
+  for (const Range& r :
+       std::initializer_list<Range>{{"mixer_heads", m.heads, 1, kMaxWidth},
+                                    {"mixer_head_dim", m.head_dim, 1, kMaxWidth},
+                                    {"state_size", m.state, 0, kMaxWidth},
+                                    {"groups", m.groups, 1, kMaxHeads},
+                                    {"conv_kernel", m.conv_kernel, 0, kMaxHeads},
+                                    {"conv_channels", m.conv_channels, 0, kMaxWidth},
+                                    {"chunk_size", m.chunk, 0, kMaxTokens},
+                                    {"mixer_vectors", m.vectors, 0, kMaxTokens}})
+    if (auto e = out_of_range(r, where)) return e;
+  for (const MixerLinear& p : m.projections) {
+    if (auto e = out_of_range({p.role, p.linear.in, 1, kMaxWidth}, where)) return e;
+    if (auto e = out_of_range({p.role, p.linear.out, 1, kMaxWidth}, where)) return e;
+  }
+  if (m.heads * m.head_dim > kMaxWidth)
+    return out_of_range({"mixer_width", m.heads * m.head_dim, 1, kMaxWidth}, where);
+  return std::nullopt;
+}
+
 std::optional<Error> check(const LayerSpec& l, const std::string& where) {
   const bool attends = l.attention != AttentionKind::none;
   const bool latent = l.attention == AttentionKind::latent;
+  const bool compressed = l.attention == AttentionKind::compressed;
   const std::int64_t some = attends ? 1 : 0, dense = l.mlp == MlpKind::dense ? 1 : 0;
   const std::int64_t moe = l.mlp == MlpKind::experts ? 1 : 0;
   for (const Range& r : std::initializer_list<Range>{
@@ -35,7 +57,13 @@ std::optional<Error> check(const LayerSpec& l, const std::string& where) {
            {"head_dim", l.head_dim, attends && !latent ? 1 : 0, kMaxWidth},
            {"value_dim", l.value_dim, some, kMaxWidth},
            {"kv_lora_rank", l.kv_lora_rank, latent ? 1 : 0, kMaxWidth},
-           {"q_lora_rank", l.q_lora_rank, 0, kMaxWidth},
+           {"q_lora_rank", l.q_lora_rank, compressed ? 1 : 0, kMaxWidth},
+           {"o_lora_rank", l.output_rank, compressed ? 1 : 0, kMaxWidth},
+           {"o_groups", l.output_groups, compressed ? 1 : 0, kMaxHeads},
+           {"compress_ratio", l.compress_ratio, 0, kMaxTokens},
+           {"hc_mult", l.streams, 1, kMaxHeads},
+           {"moe_latent_size", l.expert_hidden, 0, kMaxWidth},
+           {"gate_width", l.gate_width, 0, kMaxWidth},
            {"nope_dim", l.nope_dim, 0, kMaxWidth},
            {"rope_dim", l.rope_dim, 0, kMaxWidth},
            {"index_heads", l.index_heads, 0, kMaxHeads},
@@ -51,6 +79,8 @@ std::optional<Error> check(const LayerSpec& l, const std::string& where) {
     if (auto e = out_of_range(r, where)) return e;
   if (attends && !latent && l.heads % l.kv_heads != 0)
     return out_of_range({"kv_heads", l.kv_heads, l.heads, l.heads}, where);
+  if (compressed && !l.window) return out_of_range({"sliding_window", 0, 1, kMaxTokens}, where);
+  if (l.mixer) return check(*l.mixer, where);
   return std::nullopt;
 }
 
@@ -65,6 +95,13 @@ double rough_parameters(const LayerSpec& l, std::int64_t hidden) {
   n += d(l.index_heads + 1) * d(l.index_head_dim) * (h + d(l.q_lora_rank));
   n += 3 * h * (d(l.ffn) + d(l.shared_width));
   n += 3 * h * d(l.experts + 1) * d(l.expert_width) + h * d(l.experts);
+  n += d(l.gate_width) * h + d(l.output_groups) * d(l.output_rank) * h;
+  n += 4 * h * d(l.head_dim) + d(l.heads) * d(l.head_dim) * d(l.output_rank);
+  n += 2 * d(l.streams) * d(l.streams) * d(l.streams + 2) * h;
+  if (l.mixer) {
+    n += d(l.mixer->vectors);
+    for (const MixerLinear& p : l.mixer->projections) n += d(p.linear.in) * d(p.linear.out);
+  }
   return n + d(l.extra_norm_parameters);
 }
 
@@ -76,12 +113,19 @@ class LayerBuilder {
     Layer layer;
     layer.parallel_residual = l_.parallel_residual;
     const bool attends = l_.attention != AttentionKind::none;
-    if (attends) {
+    if (attends || l_.mixer) {
+      if (l_.streams > 1) layer.parts.emplace_back(streams());
       if (l_.norm_before_attention) layer.parts.emplace_back(norm(spec_.hidden));
       if (l_.attention == AttentionKind::latent)
         layer.parts.emplace_back(latent());
-      else
+      else if (l_.attention == AttentionKind::compressed)
+        layer.parts.emplace_back(compressed());
+      else if (attends)
         layer.parts.emplace_back(grouped());
+      if (l_.mixer) {
+        layer.parts.emplace_back(*l_.mixer);
+        std::get<RecurrentMixer>(layer.parts.back()).vector_format = f_.norm;
+      }
       if (l_.norm_after_attention) layer.parts.emplace_back(norm(spec_.hidden));
     }
     if (l_.cross && !spec_.encoder.empty()) {
@@ -90,6 +134,7 @@ class LayerBuilder {
       if (l_.norm_after_attention) layer.parts.emplace_back(norm(spec_.hidden));
     }
     if (l_.mlp != MlpKind::none) {
+      if (l_.streams > 1) layer.parts.emplace_back(streams());
       if (l_.norm_before_mlp) layer.parts.emplace_back(norm(spec_.hidden));
       if (l_.mlp == MlpKind::dense)
         layer.parts.emplace_back(dense(l_.ffn, l_.mlp_bias, f_.gate, f_.up, f_.down));
@@ -143,6 +188,75 @@ class LayerBuilder {
     a.causal = l_.causal;
     a.score_bias = l_.score_bias;
     a.position_terms = l_.position_terms;
+    if (l_.gate_width > 0) a.gate = linear(h, l_.gate_width, f_.q, Split::column);
+    if (l_.index_heads > 0) a.indexer = indexer(h, 0);
+    return a;
+  }
+
+  // `weighted`: outputs of the projection that weighs the heads.
+  SparseIndexer indexer(std::int64_t query_in, std::int64_t weighted) const {
+    SparseIndexer i;
+    i.heads = l_.index_heads;
+    i.head_dim = l_.index_head_dim;
+    i.top_k = l_.index_top_k;
+    i.eight_bit = l_.index_eight_bit;
+    i.q = linear(query_in, i.heads * i.head_dim, f_.indexer, Split::replicated);
+    i.k = linear(spec_.hidden, i.head_dim, f_.indexer, Split::replicated);
+    i.weights = linear(weighted > 0 ? spec_.hidden : 0, weighted, f_.norm, Split::replicated);
+    // One norm with a bias on the keys, or one without on keys and queries each.
+    i.k_norm = Norm{i.head_dim, true, f_.norm};
+    return i;
+  }
+
+  StreamMixer streams() const {
+    StreamMixer s;
+    s.streams = l_.streams;
+    const std::int64_t out = l_.streams * (l_.streams + 2);
+    s.mix = linear(l_.streams * spec_.hidden, out, Format::f32, Split::replicated);
+    s.vectors = out + 3;
+    return s;
+  }
+
+  KeyCompressor compressor(std::int64_t width, bool overlapping, Format f) const {
+    KeyCompressor c;
+    c.ratio = l_.compress_ratio;
+    c.overlapping = overlapping;
+    const std::int64_t out = width * (overlapping ? 2 : 1);
+    c.keys = linear(spec_.hidden, out, f, Split::replicated);
+    c.gate = c.keys;
+    c.norm = Norm{width, false, f_.norm};
+    c.position_parameters = std::min(c.ratio, kMaxRows / (out + 1)) * out;
+    return c;
+  }
+
+  CompressedAttention compressed() const {
+    CompressedAttention a;
+    a.heads = l_.heads;
+    a.head_dim = l_.head_dim;
+    a.rope_dim = l_.rope_dim;
+    a.window = l_.window.value_or(0);
+    a.sinks = l_.sinks;
+    const std::int64_t h = spec_.hidden, wide = l_.heads * l_.head_dim;
+    a.q_down = linear(h, l_.q_lora_rank, f_.q_down, Split::replicated);
+    a.q_norm = Norm{l_.q_lora_rank, false, f_.norm};
+    a.q_up = linear(l_.q_lora_rank, wide, f_.q, Split::column);
+    a.kv = linear(h, l_.head_dim, f_.kv_down, Split::replicated);
+    a.kv_norm = Norm{l_.head_dim, false, f_.norm};
+    // Each group of heads has its own projection: the stored matrix is one group wide.
+    a.o_down =
+        linear(wide / l_.output_groups, l_.output_groups * l_.output_rank, f_.o, Split::column);
+    a.o_up = linear(l_.output_groups * l_.output_rank, h, f_.o, Split::row);
+    if (l_.compress_ratio == 0) return a;
+    a.compressor = compressor(l_.head_dim, l_.compress_overlapping, f_.norm);
+    if (l_.index_heads == 0) return a;
+    CompressedAttention::Indexer i;
+    i.heads = l_.index_heads;
+    i.head_dim = l_.index_head_dim;
+    i.top_k = l_.index_top_k;
+    i.q = linear(l_.q_lora_rank, i.heads * i.head_dim, f_.indexer, Split::replicated);
+    i.weights = linear(h, i.heads, f_.norm, Split::replicated);
+    i.compressor = compressor(i.head_dim, true, f_.norm);
+    a.indexer = i;
     return a;
   }
 
@@ -180,18 +294,8 @@ class LayerBuilder {
     a.kv_up =
         linear(l_.kv_lora_rank, l_.heads * (l_.nope_dim + l_.value_dim), f_.kv_up, Split::column);
     a.o = linear(l_.heads * l_.value_dim, h, f_.o, Split::row, l_.o_bias);
-    if (l_.index_heads > 0) {
-      SparseIndexer i;
-      i.heads = l_.index_heads;
-      i.head_dim = l_.index_head_dim;
-      i.top_k = l_.index_top_k;
-      i.q = linear(l_.q_lora_rank > 0 ? l_.q_lora_rank : h, i.heads * i.head_dim, f_.indexer,
-                   Split::replicated);
-      i.k = linear(h, i.head_dim, f_.indexer, Split::replicated);
-      i.weights = linear(h, i.heads, f_.norm, Split::replicated);
-      i.k_norm = Norm{i.head_dim, true, f_.norm};
-      a.indexer = i;
-    }
+    if (l_.index_heads > 0)
+      a.indexer = indexer(l_.q_lora_rank > 0 ? l_.q_lora_rank : h, l_.index_heads);
     return a;
   }
 
@@ -207,19 +311,24 @@ class LayerBuilder {
 
   MixtureOfExperts experts() const {
     MixtureOfExperts m;
-    const std::int64_t h = spec_.hidden, w = l_.expert_width;
+    const std::int64_t w = l_.expert_width;
+    const std::int64_t h = l_.expert_hidden > 0 ? l_.expert_hidden : spec_.hidden;
     m.experts = l_.experts;
     m.active = l_.active;
     m.width = w;
     m.gated = l_.gated;
-    m.router = linear(h, l_.experts, f_.router, Split::replicated, l_.router_bias);
+    m.router = linear(spec_.hidden, l_.experts, f_.router, Split::replicated, l_.router_bias);
     m.router_bias = l_.router_correction;
     m.up = linear(h, w, f_.expert_up, Split::expert, l_.expert_bias, l_.experts);
     m.down = linear(w, h, f_.expert_down, Split::expert, l_.expert_bias, l_.experts);
     if (l_.gated) m.gate = linear(h, w, f_.expert_gate, Split::expert, l_.expert_bias, l_.experts);
     if (l_.shared_width > 0)
       m.shared = dense(l_.shared_width, l_.mlp_bias, f_.shared_gate, f_.shared_up, f_.shared_down);
-    if (l_.shared_gate) m.shared_gate = linear(h, 1, f_.norm, Split::replicated);
+    if (l_.shared_gate) m.shared_gate = linear(spec_.hidden, 1, f_.norm, Split::replicated);
+    if (l_.expert_hidden > 0) {
+      m.latent_in = linear(spec_.hidden, h, f_.norm, Split::replicated);
+      m.latent_out = linear(h, spec_.hidden, f_.norm, Split::replicated);
+    }
     return m;
   }
 
@@ -317,6 +426,25 @@ Result<Stack> build_stack(const DecoderSpec& spec, const std::string& where) {
   return s;
 }
 
+// Layers for multi-token prediction: the hidden state and the next token's embedding, each with a
+// norm, are projected to the model's width; embedding and head are the model's own (DeepSeek-V3,
+// arXiv:2412.19437 section 2.2).
+Result<Stack> build_draft(const DecoderSpec& spec, const std::string& where) {
+  DecoderSpec draft = spec;
+  draft.layers = spec.drafts;
+  auto s = build_stack(draft, where);
+  if (!s) return s;
+  s->embedding.reset();
+  s->head.reset();
+  s->positions.reset();
+  s->embedding_norm.reset();
+  s->tied = false;
+  s->projections = {
+      Linear{2 * spec.hidden, spec.hidden, 1, spec.norm_format, Split::replicated, false}};
+  s->final_norms.assign(3, Norm{spec.hidden, false, spec.norm_format});
+  return s;
+}
+
 }  // namespace
 
 Result<Model> build_decoder(const DecoderSpec& spec, const std::string& where) {
@@ -337,6 +465,16 @@ Result<Model> build_decoder(const DecoderSpec& spec, const std::string& where) {
     m.components.push_back({"language_model", ComponentRole::language_model, std::move(*s)});
   else
     m.components.push_back({"encoder", ComponentRole::encoder, std::move(*s)});
+  if (spec.vision) {
+    auto tower = build_vision(*spec.vision, where);
+    if (!tower) return tl::unexpected(tower.error());
+    m.components.push_back({"vision_tower", ComponentRole::vision_tower, std::move(*tower)});
+  }
+  if (!spec.drafts.empty()) {
+    auto draft = build_draft(spec, where);
+    if (!draft) return tl::unexpected(draft.error());
+    m.components.push_back({"draft", ComponentRole::draft, std::move(*draft)});
+  }
   return m;
 }
 

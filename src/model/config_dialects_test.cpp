@@ -37,7 +37,7 @@ TEST(Config, AnUnknownArchitectureIsRefusedByNameWithTheFieldsItNeeds) {
 }
 
 TEST(Config, KnownButOtherArchitecturesSayWhatTheyAre) {
-  for (const char* name : {"Qwen3NextForCausalLM", "MambaForCausalLM", "DeepseekV4ForCausalLM"}) {
+  for (const char* name : {"Zamba2ForCausalLM", "RwkvForCausalLM"}) {
     const Error e = refused(config(std::string(R"("architectures":[")") + name + R"("])"));
     EXPECT_EQ(e.code, ErrorCode::unsupported) << name;
     EXPECT_EQ(std::get<std::string>(e.what.args[0]), name);

@@ -29,14 +29,67 @@ std::int64_t parameters(const Mlp& m) {
   return m.up.parameters() + m.down.parameters() + parameters(m.gate);
 }
 
+std::int64_t parameters(const std::optional<SparseIndexer>& i) {
+  return i ? i->q.parameters() + i->k.parameters() + i->weights.parameters() + parameters(i->k_norm)
+           : 0;
+}
+ByteCount bytes(const std::optional<SparseIndexer>& i) {
+  return i ? weight_bytes(i->q) + weight_bytes(i->k) + weight_bytes(i->weights) +
+                 weight_bytes(i->k_norm)
+           : ByteCount();
+}
+
+std::int64_t parameters(const KeyCompressor& c) {
+  return c.keys.parameters() + c.gate.parameters() + parameters(c.norm) + c.position_parameters;
+}
+ByteCount bytes(const KeyCompressor& c) {
+  // The position biases are kept in 32 bit.
+  return weight_bytes(c.keys) + weight_bytes(c.gate) + weight_bytes(c.norm) +
+         ByteCount(4 * c.position_parameters);
+}
+
+std::int64_t parameters(const CompressedAttention& a) {
+  std::int64_t n = a.q_down.parameters() + parameters(a.q_norm) + a.q_up.parameters() +
+                   a.kv.parameters() + parameters(a.kv_norm) + a.o_down.parameters() +
+                   a.o_up.parameters() + (a.sinks ? a.heads : 0);
+  if (a.compressor) n += parameters(*a.compressor);
+  if (a.indexer)
+    n += a.indexer->q.parameters() + a.indexer->weights.parameters() +
+         parameters(a.indexer->compressor);
+  return n;
+}
+ByteCount bytes(const CompressedAttention& a) {
+  ByteCount n = weight_bytes(a.q_down) + weight_bytes(a.q_norm) + weight_bytes(a.q_up) +
+                weight_bytes(a.kv) + weight_bytes(a.kv_norm) + weight_bytes(a.o_down) +
+                weight_bytes(a.o_up) + ByteCount(a.sinks ? 4 * a.heads : 0);
+  if (a.compressor) n += bytes(*a.compressor);
+  if (a.indexer)
+    n += weight_bytes(a.indexer->q) + weight_bytes(a.indexer->weights) +
+         bytes(a.indexer->compressor);
+  return n;
+}
+
+std::int64_t parameters(const RecurrentMixer& m) {
+  std::int64_t n = m.vectors;
+  for (const MixerLinear& l : m.projections) n += l.linear.parameters();
+  return n;
+}
+ByteCount bytes(const RecurrentMixer& m) {
+  auto own = bytes_of(m.vector_format, 1, m.vectors);
+  ByteCount n = own.value_or(ByteCount());
+  for (const MixerLinear& l : m.projections) n += weight_bytes(l.linear);
+  return n;
+}
+
 std::int64_t parameters(const Attention& a) {
   return a.q.parameters() + a.k.parameters() + a.v.parameters() + a.o.parameters() +
-         parameters(a.q_norm) + parameters(a.k_norm) + (a.sinks ? a.heads : 0);
+         parameters(a.q_norm) + parameters(a.k_norm) + (a.sinks ? a.heads : 0) +
+         parameters(a.gate) + parameters(a.indexer);
 }
 
 ByteCount bytes_of_attention(const Attention& a) {
   return weight_bytes(a.q) + weight_bytes(a.k) + weight_bytes(a.v) + weight_bytes(a.o) +
-         bytes(a.q_norm) + bytes(a.k_norm) +
+         bytes(a.q_norm) + bytes(a.k_norm) + bytes(a.gate) + bytes(a.indexer) +
          ByteCount(a.sinks ? a.heads * vector_element_bytes(a.q.format) : 0);
 }
 
@@ -49,17 +102,18 @@ std::int64_t parameters(const SubLayer& part, bool active_only) {
           [](const LatentAttention& a) {
             return parameters(a.q_down) + parameters(a.q_norm) + a.q_up.parameters() +
                    a.kv_down.parameters() + a.kv_up.parameters() + a.o.parameters() +
-                   parameters(a.kv_norm) +
-                   (a.indexer ? a.indexer->q.parameters() + a.indexer->k.parameters() +
-                                    a.indexer->weights.parameters() + parameters(a.indexer->k_norm)
-                              : 0);
+                   parameters(a.kv_norm) + parameters(a.indexer);
           },
+          [](const CompressedAttention& a) { return parameters(a); },
+          [](const RecurrentMixer& m) { return parameters(m); },
+          [](const StreamMixer& m) { return m.mix.parameters() + m.vectors; },
           [](const Mlp& m) { return parameters(m); },
           [&](const MixtureOfExperts& m) {
             std::int64_t experts = m.up.parameters() + m.down.parameters() + parameters(m.gate);
             if (active_only && m.experts > 0) experts = experts / m.experts * m.active;
             return experts + m.router.parameters() + (m.router_bias ? m.experts : 0) +
-                   (m.shared ? parameters(*m.shared) : 0) + parameters(m.shared_gate);
+                   (m.shared ? parameters(*m.shared) : 0) + parameters(m.shared_gate) +
+                   parameters(m.latent_in) + parameters(m.latent_out);
           },
       },
       part);
@@ -78,18 +132,18 @@ ByteCount bytes_of_part(const SubLayer& part) {
           [](const LatentAttention& a) {
             return bytes(a.q_down) + bytes(a.q_norm) + weight_bytes(a.q_up) +
                    weight_bytes(a.kv_down) + weight_bytes(a.kv_up) + weight_bytes(a.o) +
-                   weight_bytes(a.kv_norm) +
-                   (a.indexer
-                        ? weight_bytes(a.indexer->q) + weight_bytes(a.indexer->k) +
-                              weight_bytes(a.indexer->weights) + weight_bytes(a.indexer->k_norm)
-                        : ByteCount());
+                   weight_bytes(a.kv_norm) + bytes(a.indexer);
           },
+          [](const CompressedAttention& a) { return bytes(a); },
+          [](const RecurrentMixer& m) { return bytes(m); },
+          [](const StreamMixer& m) { return weight_bytes(m.mix) + ByteCount(4 * m.vectors); },
           [](const Mlp& m) { return bytes_of_mlp(m); },
           [](const MixtureOfExperts& m) {
             // The correction bias is kept in 32 bit.
             return weight_bytes(m.up) + weight_bytes(m.down) + bytes(m.gate) +
                    weight_bytes(m.router) + ByteCount(m.router_bias ? 4 * m.experts : 0) +
-                   (m.shared ? bytes_of_mlp(*m.shared) : ByteCount()) + bytes(m.shared_gate);
+                   (m.shared ? bytes_of_mlp(*m.shared) : ByteCount()) + bytes(m.shared_gate) +
+                   bytes(m.latent_in) + bytes(m.latent_out);
           },
       },
       part);
@@ -107,10 +161,19 @@ std::int64_t outside_layers(const Stack& s) {
   return n;
 }
 
+void add_indexer(std::vector<NamedLinear>& out, const std::optional<SparseIndexer>& i) {
+  if (!i) return;
+  out.push_back({"indexer.q", &i->q});
+  out.push_back({"indexer.k", &i->k});
+  if (i->weights.out > 0) out.push_back({"indexer.weights", &i->weights});
+}
+
 void add_attention(std::vector<NamedLinear>& out, const Attention& a, bool cross) {
   out.push_back({cross ? "cross.q" : "q", &a.q});
   out.push_back({cross ? "cross.k" : "k", &a.k});
   if (!a.keys_are_values) out.push_back({cross ? "cross.v" : "v", &a.v});
+  if (a.gate) out.push_back({"o_gate", &*a.gate});
+  add_indexer(out, a.indexer);
   out.push_back({cross ? "cross.o" : "o", &a.o});
 }
 
@@ -118,6 +181,24 @@ void add_mlp(std::vector<NamedLinear>& out, const Mlp& m, bool shared) {
   if (m.gate) out.push_back({shared ? "shared.gate" : "gate", &*m.gate});
   out.push_back({shared ? "shared.up" : "up", &m.up});
   out.push_back({shared ? "shared.down" : "down", &m.down});
+}
+
+void add_compressed(std::vector<NamedLinear>& out, const CompressedAttention& a) {
+  out.push_back({"q_down", &a.q_down});
+  out.push_back({"q_up", &a.q_up});
+  out.push_back({"kv", &a.kv});
+  if (a.compressor) {
+    out.push_back({"compressor.kv", &a.compressor->keys});
+    out.push_back({"compressor.gate", &a.compressor->gate});
+  }
+  if (a.indexer) {
+    out.push_back({"indexer.q", &a.indexer->q});
+    out.push_back({"indexer.kv", &a.indexer->compressor.keys});
+    out.push_back({"indexer.gate", &a.indexer->compressor.gate});
+    out.push_back({"indexer.weights", &a.indexer->weights});
+  }
+  out.push_back({"o_down", &a.o_down});
+  out.push_back({"o_up", &a.o_up});
 }
 
 }  // namespace
@@ -147,7 +228,9 @@ ParameterCount count_parameters(const Stack& s) {
 
 ParameterCount count_parameters(const Model& m) {
   ParameterCount c;
-  for (const Component& component : m.components)
+  for (const Component& component : m.components) {
+    // Published totals leave the layers for multi-token prediction out.
+    if (component.role == ComponentRole::draft) continue;
     if (auto s = std::get_if<Stack>(&component.body)) {
       ParameterCount one = count_parameters(*s);
       c.total += one.total;
@@ -158,6 +241,7 @@ ParameterCount count_parameters(const Model& m) {
       c.total += one;
       c.active += one;
     }
+  }
   return c;
 }
 
@@ -173,12 +257,15 @@ std::vector<NamedLinear> linears_of(const Layer& l) {
                      out.push_back({"q_up", &a.q_up});
                      out.push_back({"kv_down", &a.kv_down});
                      out.push_back({"kv_up", &a.kv_up});
-                     if (a.indexer) {
-                       out.push_back({"indexer.q", &a.indexer->q});
-                       out.push_back({"indexer.k", &a.indexer->k});
-                       out.push_back({"indexer.weights", &a.indexer->weights});
-                     }
+                     add_indexer(out, a.indexer);
                      out.push_back({"o", &a.o});
+                   },
+                   [&](const CompressedAttention& a) { add_compressed(out, a); },
+                   [&](const RecurrentMixer& m) {
+                     for (const MixerLinear& p : m.projections) out.push_back({p.role, &p.linear});
+                   },
+                   [&](const StreamMixer& m) {
+                     out.push_back({"stream_mix", &m.mix});
                    },
                    [&](const Mlp& m) { add_mlp(out, m, false); },
                    [&](const MixtureOfExperts& m) {
@@ -188,6 +275,8 @@ std::vector<NamedLinear> linears_of(const Layer& l) {
                      out.push_back({"experts.down", &m.down});
                      if (m.shared) add_mlp(out, *m.shared, true);
                      if (m.shared_gate) out.push_back({"shared_gate", &*m.shared_gate});
+                     if (m.latent_in) out.push_back({"experts.latent_in", &*m.latent_in});
+                     if (m.latent_out) out.push_back({"experts.latent_out", &*m.latent_out});
                    },
                },
                part);
@@ -232,6 +321,24 @@ ByteCount weight_bytes(const Stack& s) {
   for (const Linear& l : s.projections) total += weight_bytes(l);
   for (const LayerRun& r : s.runs) total += weight_bytes(r.layer) * r.stored();
   return total;
+}
+
+const char* mixer_name(MixerKind k) {
+  switch (k) {
+    case MixerKind::selective_scan:
+      return "mamba";
+    case MixerKind::state_space:
+      return "mamba-2";
+    case MixerKind::linear_attention:
+      return "linear attention";
+    case MixerKind::gated_delta:
+      return "gated delta";
+    case MixerKind::gated_linear:
+      return "gated recurrence";
+    case MixerKind::convolution:
+      return "convolution";
+  }
+  return "";
 }
 
 namespace {

@@ -24,7 +24,7 @@ enum class QkNorm : std::uint8_t {
   per_head,  // a vector of head_dim for each head (also one over all heads: the same size)
 };
 
-enum class AttentionKind : std::uint8_t { none, grouped, latent };
+enum class AttentionKind : std::uint8_t { none, grouped, latent, compressed };
 enum class MlpKind : std::uint8_t { none, dense, experts };
 
 // How the matrices of one layer are stored.
@@ -55,11 +55,20 @@ struct LayerSpec {
   // Latent attention; head_dim is nope_dim + rope_dim there.
   std::int64_t q_lora_rank = 0, kv_lora_rank = 0, nope_dim = 0, rope_dim = 0;  // q rank 0: none
   std::int64_t index_heads = 0, index_head_dim = 0, index_top_k = 0;           // sparse selection
+  bool index_eight_bit = true;
+  std::int64_t gate_width = 0;  // outputs of a gate on the attention's output; 0: none
+  // Compressed attention: q_lora_rank, index_* and window as above; ratio 0: the window alone.
+  std::int64_t compress_ratio = 0, output_groups = 0, output_rank = 0;
+  bool compress_overlapping = false;
+  // Beside the attention, or in its place; formats of its matrices are set as it is.
+  std::optional<RecurrentMixer> mixer;
+  std::int64_t streams = 1;  // residual streams of hyper-connections
 
   MlpKind mlp = MlpKind::dense;
   std::int64_t ffn = 0;
   bool gated = true, mlp_bias = false;
   std::int64_t experts = 0, active = 0, expert_width = 0;
+  std::int64_t expert_hidden = 0;  // experts work on a projection of the hidden state; 0: on all
   bool expert_bias = false, router_bias = false;
   bool router_correction = false;  // a bias that only steers the choice of experts
   std::int64_t shared_width = 0;   // 0: no expert is always active
@@ -73,11 +82,29 @@ struct LayerSpec {
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
+// A vision tower: equal layers over the patches of an image.
+struct VisionSpec {
+  std::string type;
+  bool recognised = true;  // else counted from its dimensions alone
+  Format format = Format::bf16;
+  std::int64_t layers = 0, hidden = 0, heads = 0, ffn = 0;
+  bool rms = false, bias = true, gated = false, patch_bias = false;
+  std::int64_t patch_elements = 0;  // channels x side x side x frames
+  std::int64_t positions = 0;       // rows of a learned position embedding
+  std::int64_t outer_norms = 0, vectors = 0;
+  std::vector<Linear> projector;             // to the language model
+  std::int64_t patch_pixels = 0;             // side of the square that becomes one token
+  std::optional<std::int64_t> image_tokens;  // where an image has one size
+};
+
 struct DecoderSpec {
   std::string id, architecture;
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;  // rows as stored, padding included
   std::vector<LayerSpec> layers;
+  std::vector<LayerSpec>
+      drafts;  // layers for multi-token prediction; embedding and head are shared
+  std::optional<VisionSpec> vision;
   bool generates = true;       // false: an encoder
   bool shared_layers = false;  // equal layers are one set of weights
   NormKind norm = NormKind::rms;

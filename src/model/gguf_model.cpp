@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "model/gguf_block.hpp"
 #include "model/json_value.hpp"
 #include "model/messages.hpp"
 
@@ -16,8 +17,6 @@ constexpr std::int64_t kMaxLayers = 8192;
 // Architectures whose layers are not those of a decoder, by the word of general.architecture.
 constexpr std::pair<std::string_view, std::string_view> kUnsupported[] = {
     {"clip", "a vision model"},
-    {"mamba", "a state-space or recurrent model"},
-    {"mamba2", "a state-space or recurrent model"},
     {"rwkv6", "a state-space or recurrent model"},
     {"rwkv7", "a state-space or recurrent model"},
 };
@@ -27,33 +26,19 @@ constexpr std::string_view kEncoders[] = {"bert", "nomic-bert", "jina-bert-v2", 
 // T5 keeps its two stacks under "enc." and "dec.".
 constexpr std::string_view kT5 = "t5", kT5Encoder = "t5encoder";
 
-struct Shape {
-  const Tensor* tensor = nullptr;
-  explicit operator bool() const { return tensor != nullptr; }
-  // Last dimension is a row: input features; the one before it output features.
-  std::int64_t in() const { return tensor && !tensor->shape.empty() ? tensor->shape.back() : 0; }
-  std::int64_t out() const {
-    return tensor && tensor->shape.size() > 1 ? tensor->shape[tensor->shape.size() - 2] : 0;
-  }
-  std::int64_t count() const { return tensor && tensor->shape.size() > 2 ? tensor->shape[0] : 1; }
-  Format format() const { return tensor ? tensor->format : Format::unknown; }
-};
-
-using Names = std::map<std::string, const Tensor*, std::less<>>;
-
-class LayerReader {
+class LayerReader : GgufBlock {
  public:
-  LayerReader(const GgufHeader& h, const std::string& arch, const Names& names,
+  LayerReader(const GgufHeader& h, const std::string& arch, const GgufNames& names,
               const DecoderSpec& spec, std::string side = "")
-      : h_(h), arch_(arch), names_(names), spec_(spec), side_(std::move(side)) {}
+      : GgufBlock(h, arch, names, std::move(side)), spec_(spec) {}
 
   Result<LayerSpec> read(std::int64_t i, const std::string& where) {
-    layer_ = i;
-    prefix_ = side_ + "blk." + std::to_string(i) + ".";
+    move_to(i);
     LayerSpec l;
     l.causal = spec_.generates;
     l.cross = has("cross_attn_q.weight");
     l.score_bias = arch_ == kT5 || arch_ == kT5Encoder;
+    l.mixer = read_gguf_mixer(*this, spec_.hidden);
     read_attention(l);
     read_mlp(l);
     read_norms(l);
@@ -63,49 +48,32 @@ class LayerReader {
   }
 
  private:
-  Shape at(std::string_view name) const {
-    auto it = names_.find(prefix_ + std::string(name));
-    return it == names_.end() ? Shape{} : Shape{it->second};
-  }
-  bool has(std::string_view name) const { return static_cast<bool>(at(name)); }
-  std::string key(std::string_view k) const { return arch_ + "." + std::string(k); }
-  // One number, or one for each layer.
-  std::optional<std::int64_t> number(std::string_view k) const {
-    if (auto v = h_.integer(key(k))) return plausible(*v);
-    if (const GgufList* list = h_.list(key(k));
-        list && layer_ < static_cast<std::int64_t>(list->numbers.size())) {
-      const double v = list->numbers[static_cast<std::size_t>(layer_)];
-      if (v >= 0 && v <= 1e9) return static_cast<std::int64_t>(v);
-    }
-    return std::nullopt;
-  }
-  // Products of two fit 64 bits.
-  static std::optional<std::int64_t> plausible(std::int64_t v) {
-    if (v < 0 || v > (std::int64_t{1} << 31)) return std::nullopt;
-    return v;
-  }
   std::int64_t needed(std::string_view k) {
     auto v = number(k);
     if (!v && problem_.find(key(k)) == problem_.npos)
       problem_ += (problem_.empty() ? "" : ", ") + key(k);
     return v.value_or(0);
   }
-  static Format known(Format f) { return f == Format::unknown ? Format::bf16 : f; }
-
   void read_attention(LayerSpec& l) {
     LayerFormats& f = l.formats;
-    const Shape q = at("attn_q.weight"), k = at("attn_k.weight"), v = at("attn_v.weight");
-    const Shape fused = at("attn_qkv.weight");
-    const Shape o = has("attn_o.weight") ? at("attn_o.weight") : at("attn_output.weight");
+    const GgufShape q = at("attn_q.weight"), k = at("attn_k.weight"), v = at("attn_v.weight");
+    const GgufShape fused = at("attn_qkv.weight");
+    const GgufShape o = has("attn_o.weight") ? at("attn_o.weight") : at("attn_output.weight");
     if (has("attn_kv_a_mqa.weight")) return read_latent(l);
-    if (!q && !fused) {
+    // Linear attention calls its own matrices by the same names.
+    const bool recurrent = l.mixer && !has("ssm_in.weight");
+    if ((!q && !fused) || recurrent) {
       l.attention = AttentionKind::none;
       return;
     }
     l.heads = needed("attention.head_count");
     l.kv_heads = number("attention.head_count_kv").value_or(l.heads);
     l.head_dim = number("attention.key_length").value_or(0);
-    if (q && l.heads > 0) l.head_dim = q.out() / l.heads;
+    // Queries and the output's gate in one matrix.
+    if (q && l.heads > 0 && l.head_dim > 0 && q.out() / 2 == l.heads * l.head_dim)
+      l.gate_width = l.heads * l.head_dim;
+    else if (q && l.heads > 0)
+      l.head_dim = q.out() / l.heads;
     if (l.head_dim == 0 && l.heads > 0) l.head_dim = spec_.hidden / l.heads;
     l.value_dim = number("attention.value_length").value_or(l.head_dim);
     if (q && k && l.head_dim > 0) l.kv_heads = k.out() / l.head_dim;
@@ -128,7 +96,7 @@ class LayerReader {
     l.k_bias = has("attn_k.bias") || has("attn_qkv.bias");
     l.v_bias = has("attn_v.bias") || has("attn_qkv.bias");
     l.o_bias = has("attn_output.bias");
-    if (const Shape n = at("attn_q_norm.weight")) {
+    if (const GgufShape n = at("attn_q_norm.weight")) {
       const std::int64_t width = n.in() * std::max<std::int64_t>(n.out(), 1);
       l.qk_norm = width == l.head_dim ? QkNorm::shared : QkNorm::per_head;
       l.qk_norm_bias = has("attn_q_norm.bias");
@@ -148,16 +116,17 @@ class LayerReader {
         number("attention.key_length_mla").value_or(number("attention.key_length").value_or(0));
     l.value_dim =
         number("attention.value_length_mla").value_or(number("attention.value_length").value_or(0));
-    const Shape q = at("attn_q.weight"), q_a = at("attn_q_a.weight"), q_b = at("attn_q_b.weight");
+    const GgufShape q = at("attn_q.weight"), q_a = at("attn_q_a.weight"),
+                    q_b = at("attn_q_b.weight");
     const std::int64_t query = q ? q.out() : q_b.out();
     const std::int64_t one = l.heads > 0 ? query / l.heads : head;
     l.nope_dim = one - l.rope_dim;
     if (q_a) l.q_lora_rank = q_a.out();
-    const Shape o = at("attn_output.weight");
+    const GgufShape o = at("attn_output.weight");
     if (o && l.heads > 0) l.value_dim = o.in() / l.heads;
     l.head_dim = one;
     // Some files hold kv_b whole and its two halves as well: it is one weight.
-    const Shape kv_b = at("attn_kv_b.weight"), k_b = at("attn_k_b.weight");
+    const GgufShape kv_b = at("attn_kv_b.weight"), k_b = at("attn_k_b.weight");
     f.q = known(q ? q.format() : q_b.format());
     f.q_down = known(q_a.format());
     f.kv_down = known(at("attn_kv_a_mqa.weight").format());
@@ -189,10 +158,10 @@ class LayerReader {
 
   void read_mlp(LayerSpec& l) {
     LayerFormats& f = l.formats;
-    Shape up = at("ffn_up_exps.weight"), gate = at("ffn_gate_exps.weight"),
-          down = at("ffn_down_exps.weight");
+    GgufShape up = at("ffn_up_exps.weight"), gate = at("ffn_gate_exps.weight"),
+              down = at("ffn_down_exps.weight");
     // Old Mixtral files hold each expert apart.
-    const Shape first = at("ffn_up.0.weight");
+    const GgufShape first = at("ffn_up.0.weight");
     if (!up && first) {
       up = first;
       gate = at("ffn_gate.0.weight");
@@ -204,7 +173,7 @@ class LayerReader {
       l.active = needed("expert_used_count");
       l.expert_width = up.out();
       l.gated = static_cast<bool>(gate);
-      if (const Shape both = at("ffn_gate_up_exps.weight")) {
+      if (const GgufShape both = at("ffn_gate_up_exps.weight")) {
         l.gated = true;
         l.expert_width = both.out() / 2;
       }
@@ -215,7 +184,7 @@ class LayerReader {
       f.expert_gate = known(gate ? gate.format() : up.format());
       f.expert_down = known(down.format());
       f.router = known(at("ffn_gate_inp.weight").format());
-      if (const Shape shared = at("ffn_up_shexp.weight")) {
+      if (const GgufShape shared = at("ffn_up_shexp.weight")) {
         l.shared_width = shared.out();
         f.shared_up = known(shared.format());
         f.shared_gate = known(at("ffn_gate_shexp.weight").format());
@@ -224,8 +193,8 @@ class LayerReader {
       }
       return;
     }
-    const Shape dense_up = at("ffn_up.weight"), dense_gate = at("ffn_gate.weight"),
-                dense_down = at("ffn_down.weight");
+    const GgufShape dense_up = at("ffn_up.weight"), dense_gate = at("ffn_gate.weight"),
+                    dense_down = at("ffn_down.weight");
     if (!dense_up || !dense_down) {
       l.mlp = MlpKind::none;
       return;
@@ -260,20 +229,15 @@ class LayerReader {
     }
     l.parallel_residual = l.mlp != MlpKind::none && l.norm_before_attention && !l.norm_before_mlp;
     for (std::string_view extra : {"attn_sub_norm.weight", "ffn_sub_norm.weight"})
-      if (const Shape s = at(extra))
+      if (const GgufShape s = at(extra))
         l.extra_norm_parameters += std::min(s.in(), std::int64_t{1} << 40);
     l.formats.norm = Format::f32;
     for (std::string_view n : {"attn_norm.weight", "ffn_norm.weight"})
-      if (const Shape s = at(n)) l.formats.norm = known(s.format());
+      if (const GgufShape s = at(n)) l.formats.norm = known(s.format());
   }
 
-  const GgufHeader& h_;
-  const std::string& arch_;
-  const Names& names_;
   const DecoderSpec& spec_;
-  std::string side_;
-  std::int64_t layer_ = 0;
-  std::string prefix_, problem_;
+  std::string problem_;
 };
 
 // The format that holds most parameters.
@@ -295,7 +259,7 @@ Format most_common(const std::vector<Tensor>& tensors) {
 }
 
 bool foreign(const Tensor& t) {
-  for (std::string_view part : {".ssm_", ".time_mix", ".attn_gate", ".cross_attn", ".shortconv"})
+  for (std::string_view part : {".time_mix", ".cross_attn"})
     if (t.name.find(part) != t.name.npos) return true;
   return t.name.rfind("enc.", 0) == 0 || t.name.rfind("dec.", 0) == 0;
 }
@@ -316,7 +280,7 @@ Result<GgufModel> read_gguf_model(const GgufHeader& h, const std::vector<Tensor>
     if (*arch == name)
       return fail(ErrorCode::unsupported,
                   message(ModelMessage::unsupported_architecture, printable(*arch), why), where);
-  Names names;
+  GgufNames names;
   for (const Tensor& t : tensors) {
     names.emplace(t.name, &t);
     if (foreign(t) && *arch != kT5 && *arch != kT5Encoder)
@@ -349,20 +313,20 @@ Result<GgufModel> read_gguf_model(const GgufHeader& h, const std::vector<Tensor>
   if (out.layers_left_out > 0)
     spec.notes.push_back(message(ModelMessage::note_draft_left_out, out.layers_left_out));
   spec.hidden = *hidden;
-  const Shape table{embedding->second};
+  const GgufShape table{embedding->second};
   spec.vocabulary = table.out();
   spec.embedding_format = table.format();
   auto optional = [&](const char* name) {
     auto it = names.find(name);
-    return it == names.end() ? Shape{} : Shape{it->second};
+    return it == names.end() ? GgufShape{} : GgufShape{it->second};
   };
   const bool t5 = a == kT5 || a == kT5Encoder;
   const bool encoder = contains(kEncoders, a) || a == kT5Encoder;
   const std::string side = a == kT5 ? "dec." : a == kT5Encoder ? "enc." : "";
-  const Shape head = optional("output.weight"),
-              final = optional((side + "output_norm.weight").c_str());
+  const GgufShape head = optional("output.weight"),
+                  final = optional((side + "output_norm.weight").c_str());
   spec.generates = spec.has_head = !encoder;
-  if (const Shape types = optional("token_types.weight")) spec.token_types = types.out();
+  if (const GgufShape types = optional("token_types.weight")) spec.token_types = types.out();
   spec.tied = !head;
   spec.head_format = head ? head.format() : table.format();
   spec.head_bias = static_cast<bool>(optional("output.bias"));
@@ -372,7 +336,7 @@ Result<GgufModel> read_gguf_model(const GgufHeader& h, const std::vector<Tensor>
   spec.norm = optional("output_norm.bias") || optional("token_embd_norm.bias")
                   ? NormKind::layer_norm
                   : NormKind::rms;
-  if (const Shape p = optional("position_embd.weight")) spec.positions = p.out();
+  if (const GgufShape p = optional("position_embd.weight")) spec.positions = p.out();
   for (Format* f : {&spec.embedding_format, &spec.head_format, &spec.norm_format})
     if (*f == Format::unknown) *f = Format::bf16;
   spec.max_context = h.integer(a + ".context_length");
@@ -385,7 +349,7 @@ Result<GgufModel> read_gguf_model(const GgufHeader& h, const std::vector<Tensor>
       if (!l) return tl::unexpected(l.error());
       into.layers.push_back(std::move(*l));
     }
-    if (const Shape bias = optional((from + "blk.0.attn_rel_b.weight").c_str()); t5 && bias) {
+    if (const GgufShape bias = optional((from + "blk.0.attn_rel_b.weight").c_str()); t5 && bias) {
       into.relative_positions = bias.out();
       into.relative_width = bias.in();
     }

@@ -7,6 +7,7 @@
 #include "model/encoder_config.hpp"
 #include "model/messages.hpp"
 #include "model/quantization_config.hpp"
+#include "model/vision_config.hpp"
 
 namespace trigon {
 namespace {
@@ -30,6 +31,10 @@ bool rule(BiasRule r, std::optional<bool> field) {
 }
 
 void read_attention(ConfigReader& c, const ArchitectureRow& a, DecoderSpec& spec) {
+  if (!a.attends) {
+    for (LayerSpec& l : spec.layers) l.attention = AttentionKind::none;
+    return;
+  }
   const auto n = static_cast<std::int64_t>(spec.layers.size());
   const FieldNames heads_names = {"num_attention_heads", "n_head", "n_heads", "num_heads"};
   auto heads = c.integers(heads_names, n);
@@ -283,6 +288,50 @@ Result<DecoderSpec> read_encoder_config(const EncoderRow& row, const Json& confi
   return spec;
 }
 
+void read_tower(ConfigReader& outer, DecoderSpec& spec) {
+  if (!outer.has({"vision_config", "vision_tower", "visual"})) return;
+  const Json* config = outer.any({"vision_config"});
+  if (config && config->object()) spec.vision = read_vision(outer, spec.hidden);
+  if (!spec.vision) {
+    spec.notes.push_back(message(ModelMessage::note_vision_left_out, "the vision tower"));
+    return;
+  }
+  const VisionSpec& v = *spec.vision;
+  if (!v.recognised)
+    spec.notes.push_back(message(ModelMessage::note_vision_estimated, printable(v.type)));
+  if (v.image_tokens)
+    spec.notes.push_back(message(ModelMessage::note_image_tokens, *v.image_tokens));
+  else
+    spec.notes.push_back(message(ModelMessage::note_image_squares, v.patch_pixels));
+}
+
+// Draft layers are as the last layer that attends, without a view of compressed tokens.
+void add_drafts(ConfigReader& c, DecoderSpec& spec) {
+  const auto asked =
+      c.integer({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"});
+  if (!asked || *asked <= 0) return;
+  const auto count = static_cast<std::size_t>(std::min<std::int64_t>(*asked, 64));
+  auto last = [&](auto&& fits) {
+    auto it = std::find_if(spec.layers.rbegin(), spec.layers.rend(), fits);
+    return it == spec.layers.rend() ? spec.layers.back() : *it;
+  };
+  auto attends = [](const LayerSpec& l) { return l.attention != AttentionKind::none; };
+  std::vector<LayerSpec> one;
+  for (const char kind : c.text({"mtp_hybrid_override_pattern"}).value_or("").substr(0, 64)) {
+    if (kind == '*') one.push_back(last(attends));
+    if (kind == 'E')
+      one.push_back(last([](const LayerSpec& l) { return l.mlp == MlpKind::experts; }));
+  }
+  if (one.empty()) {
+    one.push_back(last(attends));
+    one.back().compress_ratio = 0;
+    if (one.back().attention == AttentionKind::compressed) one.back().index_heads = 0;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    spec.drafts.insert(spec.drafts.end(), one.begin(), one.end());
+  spec.notes.push_back(message(ModelMessage::note_draft, *asked));
+}
+
 Result<const ArchitectureRow*> architecture_of(const Json& config, const std::string& where) {
   const std::string name = class_of(config);
   if (name.empty())
@@ -331,8 +380,6 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
       c = ConfigReader(*o, where, "/" + std::string(nest));
       break;
     }
-  if (outer.has({"vision_config", "vision_tower", "visual"}))
-    spec.notes.push_back(message(ModelMessage::note_vision_left_out, "the vision tower"));
   if (outer.has({"audio_config"}))
     spec.notes.push_back(message(ModelMessage::note_vision_left_out, "the audio tower"));
 
@@ -350,6 +397,7 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
     return fail(ErrorCode::malformed,
                 message(ModelMessage::field_out_of_range, "hidden_size", spec.hidden, 1, 1 << 26),
                 c.where("hidden_size"));
+  read_tower(outer, spec);
   spec.layers.resize(static_cast<std::size_t>(layers));
   spec.norm = a.norm;
   spec.tied = c.flag({"tie_word_embeddings"})
@@ -373,11 +421,8 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
     if (l.mlp == MlpKind::dense && l.ffn == 0) c.missing("intermediate_size");
     if (l.mlp == MlpKind::experts && l.expert_width == 0) c.missing("moe_intermediate_size");
   }
-  if (auto drafts = c.integer({"num_nextn_predict_layers", "num_mtp_modules"});
-      drafts && *drafts > 0)
-    spec.notes.push_back(message(ModelMessage::note_draft_left_out, *drafts));
-
   Format stored = checkpoint_format(c, outer, spec);
+  if (spec.vision) spec.vision->format = stored;
   const Json* method = c.object({"quantization_config"});
   if (!method) method = outer.object({"quantization_config"});
   if (!method) method = outer.object({"compression_config"});
@@ -385,6 +430,13 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
   if (auto e = outer.error(a.name)) return tl::unexpected(std::move(*e));
   auto applied = apply_quantization(method, quantization, stored, where, spec);
   if (!applied) return tl::unexpected(applied.error());
+  // DeepSeek-V4 keeps its experts in four bits beside FP8 for the rest.
+  if (method && c.text({"expert_dtype"}).value_or("") == "fp4") {
+    for (LayerSpec& l : spec.layers)
+      l.formats.expert_gate = l.formats.expert_up = l.formats.expert_down = Format::mxfp4;
+    spec.weight_format = Format::mxfp4;
+  }
+  add_drafts(c, spec);
   return spec;
 }
 

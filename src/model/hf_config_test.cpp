@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <set>
 
 #include "model/kv_cache.hpp"
 #include "model/model.hpp"
@@ -57,23 +56,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Known{"nvidia--Llama-3_3-Nemotron-Super-49B-v1.config.json", 49'867'145'216},
                     Known{"openai--gpt-oss-120b.config.json", 116'829'156'672}));
 
-TEST(HfConfig, EveryDecoderAmongTheSharedConfigsLoads) {
+TEST(HfConfig, EverySharedConfigLoads) {
   const auto folder = shared_directory() / "data/models/configs";
   std::error_code none;
   if (!std::filesystem::exists(folder, none)) GTEST_SKIP() << "the shared facts are not here";
-  const std::set<std::string> later = {"Qwen--Qwen3.5-35B-A3B.config.json",
-                                       "deepseek-ai--DeepSeek-V4-Flash.config.json",
-                                       "nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.config.json"};
   int loaded = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (name.size() < 12 || name.substr(name.size() - 12) != ".config.json") continue;
     auto spec = read_hf_config(*shared_file("data/models/configs/" + name), name);
-    if (later.count(name)) {
-      ASSERT_FALSE(spec) << name;
-      EXPECT_EQ(spec.error().code, ErrorCode::unsupported) << name;
-      continue;
-    }
     ASSERT_TRUE(spec) << name << " " << spec.error().where;
     auto model = build_decoder(*spec, name);
     ASSERT_TRUE(model) << name << " " << model.error().where;

@@ -48,6 +48,17 @@ void describe_parts(const Layer& layer, LayerRunDescription& d) {
       d.head_dim = l->nope_dim + l->rope_dim;
     } else if (std::holds_alternative<CrossAttention>(part)) {
       join("cross-attention");
+    } else if (auto c = std::get_if<CompressedAttention>(&part)) {
+      join(c->indexer ? "sparse attention" : c->compressor ? "compressed attention" : "attention");
+      d.heads = c->heads;
+      d.kv_heads = 1;
+      d.head_dim = c->head_dim;
+    } else if (auto r = std::get_if<RecurrentMixer>(&part)) {
+      join(mixer_name(r->kind));
+      if (d.heads == 0) {
+        d.heads = r->heads;
+        d.head_dim = r->head_dim;
+      }
     } else if (auto m = std::get_if<Mlp>(&part)) {
       join("mlp");
       d.ffn = m->width;
@@ -134,6 +145,7 @@ ComponentDescription describe_stack(const Component& c, const Stack& s, Format k
   d.outside = describe_outside(s);
   d.kv_bytes_per_token = kv_bytes_per_token(s, kv);
   d.source_kv_bytes_per_token = source_kv_bytes_per_token(s, kv);
+  d.bytes_per_sequence = fixed_bytes_per_sequence(s, kv);
   const CacheLayout layout = cache_layout(s);
   d.windows = layout.windows;
   Sums sums;

@@ -77,6 +77,7 @@ struct ComponentDescription {
   std::vector<FormatShare> formats;        // of the weights as described, most bytes first
   double kv_bytes_per_token = 0;           // in the asked format, no window full
   double source_kv_bytes_per_token = 0;    // of cross-attention, for a token of the encoder
+  double bytes_per_sequence = 0;           // recurrent states and the like, whatever the length
   bool windows = false;
 };
 

@@ -33,12 +33,22 @@ struct Linear {
   Split split = Split::column;
   bool bias = false;
   std::int64_t parameters() const { return count * (in * out + (bias ? out : 0)); }
+  friend bool operator==(const Linear&, const Linear&) = default;
 };
 
 struct Norm {
   std::int64_t width = 0;
   bool bias = false;  // LayerNorm has one, RMSNorm does not
   Format format = Format::bf16;
+};
+
+// Chooses the `top_k` tokens each query attends to (DeepSeek sparse attention; MiniMax-M3 chooses
+// whole blocks); its keys of `head_dim` are cached beside the main cache.
+struct SparseIndexer {
+  std::int64_t heads = 0, head_dim = 0, top_k = 0;
+  Linear q, k, weights;
+  Norm k_norm;
+  bool eight_bit = true;  // keys are kept in FP8 with scales, else in 16 bit
 };
 
 // Multi-head, grouped-query or multi-query attention.
@@ -52,6 +62,8 @@ struct Attention {
   bool keys_are_values = false;        // one projection gives both ...
   bool values_cached_apart = false;    // ... but they are normalised apart, so both are cached
   std::optional<std::int64_t> shares_cache_of;  // layer whose KV it reuses
+  std::optional<Linear> gate;                   // its sigmoid scales the output (Qwen3-Next)
+  std::optional<SparseIndexer> indexer;
   bool causal = true;
   bool score_bias = false;          // scores get a learned bias by distance (T5)
   std::int64_t position_terms = 0;  // further products of scores with positions (DeBERTa: 2)
@@ -63,14 +75,6 @@ struct CrossAttention {
   Attention attention;
 };
 
-// Chooses the `top_k` tokens each query attends to (DeepSeek sparse attention); its keys of
-// `head_dim` are cached beside the latent vectors.
-struct SparseIndexer {
-  std::int64_t heads = 0, head_dim = 0, top_k = 0;
-  Linear q, k, weights;
-  Norm k_norm;
-};
-
 // Multi-head latent attention (DeepSeek): the cache holds kv_lora_rank + rope_dim per token.
 struct LatentAttention {
   std::int64_t heads = 0, q_lora_rank = 0, kv_lora_rank = 0;
@@ -80,6 +84,77 @@ struct LatentAttention {
   Linear q_up, kv_down, kv_up, o;
   Norm kv_norm;
   std::optional<SparseIndexer> indexer;
+};
+
+// Pools the keys of `ratio` tokens into one entry by a learned softmax (DeepSeek-V4).
+struct KeyCompressor {
+  std::int64_t ratio = 0;    // tokens an entry stands for
+  bool overlapping = false;  // windows of twice the ratio: projections are twice as wide
+  Linear keys, gate;
+  Norm norm;
+  std::int64_t position_parameters = 0;  // a bias for each place of a window
+};
+
+// Attention of many query heads over one key that serves as value too: the last `window` tokens
+// as they are, older ones compressed; with an indexer only the `top_k` best of those
+// (DeepSeek-V4; its heads' outputs go through a grouped low-rank projection).
+struct CompressedAttention {
+  std::int64_t heads = 0, head_dim = 0, rope_dim = 0, window = 0;
+  Linear q_down, q_up, kv, o_down, o_up;
+  Norm q_norm, kv_norm;
+  bool sinks = false;
+  std::optional<KeyCompressor> compressor;  // absent: the window is all there is
+  struct Indexer {
+    std::int64_t heads = 0, head_dim = 0, top_k = 0;  // entries
+    Linear q, weights;
+    KeyCompressor compressor;
+  };
+  std::optional<Indexer> indexer;
+};
+
+// How a mixer carries the past from token to token.
+enum class MixerKind : std::uint8_t {
+  selective_scan,    // Mamba-1: every channel decays by itself
+  state_space,       // Mamba-2: one decay a head, a matrix form over chunks
+  linear_attention,  // a fixed decay a head (Lightning attention)
+  gated_delta,       // decay and delta rule (Qwen3-Next, Kimi Linear)
+  gated_linear,      // one number a channel (RG-LRU)
+  convolution        // only the last inputs of a short convolution (LFM2)
+};
+
+struct MixerLinear {
+  const char* role = "";
+  Linear linear;
+  friend bool operator==(const MixerLinear&, const MixerLinear&) = default;
+};
+
+// A mixer whose memory of a sequence does not grow: for each of `heads` heads a matrix of
+// `head_dim` x `state`, and the last inputs of a causal convolution.
+struct RecurrentMixer {
+  MixerKind kind = MixerKind::state_space;
+  std::int64_t heads = 0, head_dim = 0, state = 0;
+  std::int64_t groups = 1;  // heads that keys (B) and queries (C) are made for
+  std::int64_t conv_channels = 0, conv_kernel = 0;
+  std::int64_t chunk = 0;  // tokens of one chunk of the matrix form; 0: none
+  // In order of execution: those before the recurrence, then the `row`-split last one.
+  std::vector<MixerLinear> projections;
+  std::int64_t vectors = 0;  // parameters of convolution, decays, norms: divided with heads
+  Format vector_format = Format::bf16;
+  Format state_format = Format::f32, conv_format = Format::bf16;  // of what is kept
+  std::int64_t inner() const { return heads * head_dim; }
+  std::int64_t state_elements() const { return heads * head_dim * state; }
+  std::int64_t conv_elements() const {
+    return conv_kernel > 1 ? conv_channels * (conv_kernel - 1) : 0;
+  }
+  friend bool operator==(const RecurrentMixer&, const RecurrentMixer&) = default;
+};
+
+// Mixes the parallel residual streams of hyper-connections before and after a sub-layer
+// (arXiv:2409.19606; DeepSeek-V4 keeps four): one small matrix on all streams.
+struct StreamMixer {
+  std::int64_t streams = 0;
+  Linear mix;  // in = streams x hidden
+  std::int64_t vectors = 0;
 };
 
 struct Mlp {
@@ -98,10 +173,12 @@ struct MixtureOfExperts {
   std::optional<Linear> gate;
   std::optional<Mlp> shared;          // always active
   std::optional<Linear> shared_gate;  // scales the shared expert (Qwen2-MoE)
+  // Around the experts, whose own matrices are then narrower than the model (Nemotron-3 Super).
+  std::optional<Linear> latent_in, latent_out;
 };
 
-using SubLayer =
-    std::variant<Norm, Attention, LatentAttention, Mlp, MixtureOfExperts, CrossAttention>;
+using SubLayer = std::variant<Norm, Attention, LatentAttention, CompressedAttention, RecurrentMixer,
+                              StreamMixer, Mlp, MixtureOfExperts, CrossAttention>;
 
 struct Layer {
   std::vector<SubLayer> parts;     // in order of execution
@@ -240,6 +317,8 @@ ByteCount weight_bytes(const Linear& l);
 ByteCount weight_bytes(const Norm& n);
 // Of an embedding, whose rows are `in` entries of `out` elements each.
 ByteCount embedding_bytes(const Linear& l);
+// "mamba-2", "gated delta" ...
+const char* mixer_name(MixerKind k);
 // Whether any layer routes tokens to experts.
 bool has_experts(const Stack& s);
 // The stack whose output is the answer: the first language model, else the first encoder.

@@ -87,6 +87,34 @@ TEST(ModelCatalog, TotalsAreThoseOfThePublishedCheckpoints) {
   }
 }
 
+// Totals as llama.cpp prints them for these files, and of the model cards.
+TEST(ModelCatalog, HybridsWeighWhatIsPublished) {
+  auto catalog = ModelCatalog::from(store());
+  ASSERT_TRUE(catalog);
+  for (auto [name, billions] : std::initializer_list<std::pair<const char*, double>>{
+           {"Qwen3.6-35B-A3B-UD-Q8_K_XL", 34.66},
+           {"Qwen3.5-122B-A10B", 122.11},
+           {"Qwen3.6-27B", 26.9},
+           {"Qwen3.5-397B-A17B", 396},
+           {"Qwen3-Next-80B-A3B-Instruct", 79.67},
+           {"NVIDIA-Nemotron-3-Super-120B-A12B-UD-Q4_K_XL", 120.67},
+           {"NVIDIA-Nemotron-3-Nano-30B-A3B", 31.58},
+           {"Ministral-3-14B-Instruct-2512", 13.51},
+           {"DeepSeek-V4-Flash", 284},
+           {"GLM-4.6", 355},
+           {"moss-moon 16b", 16.7},
+           {"grok-1", 314},
+           {"Moonlight-16B-A3B", 16},
+           {"maxtext-128b", 125},
+           {"maxtext-22b", 22},
+           {"DeepSeek-33B", 33.3}}) {
+    auto m = catalog->find(name);
+    ASSERT_TRUE(m) << name;
+    const double total = static_cast<double>(count_parameters(*m).total) / 1e9;
+    EXPECT_NEAR(total / billions, 1, 0.012) << name << " " << total;
+  }
+}
+
 TEST(ModelCatalog, NamesResolveByIdAliasAndRepository) {
   auto catalog = ModelCatalog::from(store());
   ASSERT_TRUE(catalog);

@@ -122,6 +122,10 @@ Result<DecoderSpec> read_model_sheet(const FactSheet& sheet) {
   if (!architecture) return tl::unexpected(sheet.missing("architecture"));
   config.push_back({"architectures", Json{{JsonArray{Json{{*architecture}}}}}});
   translate(sheet, kWords, config);
+  // Fields that one architecture alone has keep their published name.
+  constexpr std::string_view own = "config.";
+  for (const Fact& f : sheet.facts)
+    if (f.key.rfind(own, 0) == 0) config.push_back({f.key.substr(own.size()), json_of(f.value)});
   JsonObject method;
   translate(sheet, kQuantisationWords, method);
   if (!method.empty()) config.push_back({"quantization_config", Json{{std::move(method)}}});

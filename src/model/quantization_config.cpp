@@ -13,37 +13,48 @@ namespace {
 
 struct Role {
   Format LayerFormats::*format;
-  std::array<std::string_view, 4> paths;  // module names within a layer
+  std::array<std::string_view, 6> paths;  // module names within a layer
   bool expert;                            // routed experts
 };
 
 constexpr Role kRoles[] = {
     {&LayerFormats::q,
-     {"self_attn.q_proj", "self_attn.q_b_proj", "self_attn.qkv_proj", "attn.q_proj"},
+     {"self_attn.q_proj", "self_attn.q_b_proj", "self_attn.qkv_proj", "attn.q_proj", "mixer.q_proj",
+      "attn.wq_b"},
      false},
-    {&LayerFormats::q_down, {"self_attn.q_a_proj", "self_attn.fused_qkv_a_proj", "", ""}, false},
-    {&LayerFormats::k, {"self_attn.k_proj", "self_attn.qkv_proj", "attn.k_proj", ""}, false},
-    {&LayerFormats::v, {"self_attn.v_proj", "self_attn.qkv_proj", "attn.v_proj", ""}, false},
-    {&LayerFormats::kv_down, {"self_attn.kv_a_proj_with_mqa", "", "", ""}, false},
+    {&LayerFormats::q_down,
+     {"self_attn.q_a_proj", "self_attn.fused_qkv_a_proj", "attn.wq_a", ""},
+     false},
+    {&LayerFormats::k,
+     {"self_attn.k_proj", "self_attn.qkv_proj", "attn.k_proj", "mixer.k_proj"},
+     false},
+    {&LayerFormats::v,
+     {"self_attn.v_proj", "self_attn.qkv_proj", "attn.v_proj", "mixer.v_proj"},
+     false},
+    {&LayerFormats::kv_down, {"self_attn.kv_a_proj_with_mqa", "attn.wkv", "", ""}, false},
     {&LayerFormats::kv_up, {"self_attn.kv_b_proj", "", "", ""}, false},
-    {&LayerFormats::o, {"self_attn.o_proj", "attn.o_proj", "", ""}, false},
-    {&LayerFormats::indexer, {"self_attn.indexer.wq_b", "", "", ""}, false},
+    {&LayerFormats::o, {"self_attn.o_proj", "attn.o_proj", "mixer.o_proj", "attn.wo_b"}, false},
+    {&LayerFormats::indexer, {"self_attn.indexer.wq_b", "attn.indexer.wq_b", "", ""}, false},
     {&LayerFormats::gate,
      {"mlp.gate_proj", "feed_forward.gate_proj", "mlp.gate_up_proj", ""},
      false},
-    {&LayerFormats::up, {"mlp.up_proj", "feed_forward.up_proj", "mlp.gate_up_proj", ""}, false},
-    {&LayerFormats::down, {"mlp.down_proj", "feed_forward.down_proj", "", ""}, false},
+    {&LayerFormats::up,
+     {"mlp.up_proj", "feed_forward.up_proj", "mlp.gate_up_proj", "mixer.up_proj"},
+     false},
+    {&LayerFormats::down,
+     {"mlp.down_proj", "feed_forward.down_proj", "mixer.down_proj", ""},
+     false},
     {&LayerFormats::expert_gate,
      {"mlp.experts.0.gate_proj", "block_sparse_moe.experts.0.w1",
       "feed_forward.experts.gate_up_proj", "mlp.experts.gate_up_proj"},
      true},
     {&LayerFormats::expert_up,
      {"mlp.experts.0.up_proj", "block_sparse_moe.experts.0.w3", "feed_forward.experts.gate_up_proj",
-      "mlp.experts.gate_up_proj"},
+      "mlp.experts.gate_up_proj", "mixer.experts.0.up_proj"},
      true},
     {&LayerFormats::expert_down,
      {"mlp.experts.0.down_proj", "block_sparse_moe.experts.0.w2", "feed_forward.experts.down_proj",
-      "mlp.experts.down_proj"},
+      "mlp.experts.down_proj", "mixer.experts.0.down_proj"},
      true},
     {&LayerFormats::shared_gate,
      {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj",
@@ -51,12 +62,28 @@ constexpr Role kRoles[] = {
      false},
     {&LayerFormats::shared_up,
      {"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj",
-      "feed_forward.shared_expert.up_proj", ""},
+      "feed_forward.shared_expert.up_proj", "mixer.shared_experts.up_proj"},
      false},
     {&LayerFormats::shared_down,
      {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj",
-      "feed_forward.shared_expert.down_proj", ""},
+      "feed_forward.shared_expert.down_proj", "mixer.shared_experts.down_proj"},
      false},
+};
+
+// Module names of a recurrent mixer's matrices by the role they are described with.
+struct MixerRole {
+  std::string_view role;
+  std::array<std::string_view, 4> paths;
+};
+constexpr MixerRole kMixerRoles[] = {
+    {"mixer.in", {"mamba.in_proj", "mixer.in_proj", "conv.in_proj", ""}},
+    {"mixer.x", {"mamba.x_proj", "mixer.x_proj", "mixer.bcdt_proj", ""}},
+    {"mixer.dt", {"mamba.dt_proj", "mixer.dt_proj", "", ""}},
+    {"mixer.qkvz", {"linear_attn.in_proj_qkvz", "linear_attn.in_proj_qkv", "", ""}},
+    {"mixer.ba", {"linear_attn.in_proj_ba", "linear_attn.in_proj_a", "", ""}},
+    {"mixer.qkv", {"self_attn.qkv_proj", "self_attn.q_proj", "", ""}},
+    {"mixer.gate", {"self_attn.output_gate", "", "", ""}},
+    {"mixer.out", {"mamba.out_proj", "mixer.out_proj", "linear_attn.out_proj", "conv.out_proj"}},
 };
 
 struct Scheme {
@@ -67,13 +94,26 @@ struct Scheme {
   bool head = false;  // the head as well, unless skipped
 };
 
-bool named(const ModulePatterns& patterns, std::int64_t layer, const Role& role) {
+template <class R>
+bool named(const ModulePatterns& patterns, std::int64_t layer, const R& role) {
   for (std::string_view path : role.paths)
     if (!path.empty() && patterns.in_layer(layer, path)) return true;
   return false;
 }
 
+void apply_to_mixer(const Scheme& s, std::int64_t layer, RecurrentMixer& m) {
+  if (s.only_experts) return;
+  for (MixerLinear& p : m.projections)
+    for (const MixerRole& role : kMixerRoles)
+      if (role.role == p.role && (s.targets.empty() || named(s.targets, layer, role)) &&
+          !named(s.skipped, layer, role))
+        p.linear.format = s.format;
+}
+
 void apply(const Scheme& s, DecoderSpec& spec) {
+  for (std::size_t i = 0; i < spec.layers.size(); ++i)
+    if (spec.layers[i].mixer)
+      apply_to_mixer(s, static_cast<std::int64_t>(i), *spec.layers[i].mixer);
   for (std::size_t i = 0; i < spec.layers.size(); ++i)
     for (const Role& role : kRoles) {
       const auto layer = static_cast<std::int64_t>(i);
@@ -304,7 +344,10 @@ Result<void> read_method(ConfigReader& c, DecoderSpec& spec) {
 }
 
 Format format_of_most(const DecoderSpec& spec) {
+  for (const LayerSpec& l : spec.layers)
+    if (l.mlp == MlpKind::experts) return l.formats.expert_up;
   const LayerSpec& last = spec.layers.back();
+  if (last.mixer) return last.mixer->projections.front().linear.format;
   if (last.mlp == MlpKind::experts) return last.formats.expert_up;
   return last.mlp == MlpKind::dense ? last.formats.up : last.formats.q;
 }
@@ -317,6 +360,10 @@ Result<void> apply_quantization(const Json* method, const Json* model_opt, Forma
   for (LayerSpec& l : spec.layers) {
     for (const Role& role : kRoles) l.formats.*(role.format) = stored;
     l.formats.router = l.formats.norm = stored;
+    if (l.mixer) {
+      for (MixerLinear& p : l.mixer->projections) p.linear.format = stored;
+      l.mixer->conv_format = stored;
+    }
   }
   if (method) {
     ConfigReader c(*method, where, "/quantization_config");

@@ -11,36 +11,15 @@ struct Unsupported {
 };
 constexpr std::string_view kHybrid = "a hybrid with state-space or linear-attention layers";
 constexpr std::string_view kState = "a state-space or recurrent model";
-constexpr std::string_view kCompressed = "a model with compressed attention caches";
 constexpr std::string_view kVision = "a vision model";
 
 constexpr Unsupported kUnsupported[] = {
-    {"Qwen3NextForCausalLM", kHybrid},
-    {"Qwen3_5ForConditionalGeneration", kHybrid},
-    {"Qwen3_5MoeForConditionalGeneration", kHybrid},
-    {"NemotronHForCausalLM", kHybrid},
-    {"JambaForCausalLM", kHybrid},
-    {"BambaForCausalLM", kHybrid},
     {"Zamba2ForCausalLM", kHybrid},
     {"ZambaForCausalLM", kHybrid},
-    {"FalconH1ForCausalLM", kHybrid},
-    {"GraniteMoeHybridForCausalLM", kHybrid},
-    {"Plamo2ForCausalLM", kHybrid},
-    {"Lfm2ForCausalLM", kHybrid},
-    {"RecurrentGemmaForCausalLM", kHybrid},
-    {"KimiLinearForCausalLM", kHybrid},
     {"KimiK3ForConditionalGeneration", kHybrid},
-    {"MiniMaxText01ForCausalLM", kHybrid},
-    {"MiniMaxM1ForCausalLM", kHybrid},
-    {"MambaForCausalLM", kState},
-    {"Mamba2ForCausalLM", kState},
-    {"FalconMambaForCausalLM", kState},
     {"RwkvForCausalLM", kState},
     {"Rwkv5ForCausalLM", kState},
     {"Rwkv6ForCausalLM", kState},
-    {"DeepseekV4ForCausalLM", kCompressed},
-    {"MiniMaxM3SparseForConditionalGeneration", kCompressed},
-    {"MiniMaxM3ForCausalLM", kCompressed},
     {"ViTForImageClassification", kVision},
     {"ResNetForImageClassification", kVision},
     {"SwinForImageClassification", kVision},

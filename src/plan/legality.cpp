@@ -70,6 +70,14 @@ std::optional<Message> check_layer(const Layer& layer, const Plan& p, bool servi
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
       if (auto m = indivisible(PlanMessage::heads_do_not_divide, l->heads, t)) return m;
       if (auto m = groups(l->o, t)) return m;
+    } else if (auto z = std::get_if<CompressedAttention>(&part)) {
+      if (auto m = indivisible(PlanMessage::heads_do_not_divide, z->heads, t)) return m;
+      if (auto m = groups(z->o_up, t)) return m;
+    } else if (auto r = std::get_if<RecurrentMixer>(&part)) {
+      if (auto m = indivisible(PlanMessage::heads_do_not_divide, r->heads, t)) return m;
+      for (const MixerLinear& p_ : r->projections)
+        if (p_.linear.split == Split::row)
+          if (auto m = groups(p_.linear, t)) return m;
     } else if (auto f = std::get_if<Mlp>(&part)) {
       if (auto m = indivisible(PlanMessage::width_does_not_divide, f->width, t)) return m;
       if (auto m = groups(f->down, t)) return m;

@@ -57,6 +57,8 @@ void put_component(Page& page, const ComponentDescription& c, const ModelDescrip
         say(c.windows ? PresentMessage::inspect_kv_windowed : PresentMessage::inspect_kv, l,
             {m.kv_format}),
         in_words(c.kv_bytes_per_token, "B"));
+  if (c.bytes_per_sequence > 0)
+    lines.emplace_back(name(PresentMessage::inspect_state), in_words(c.bytes_per_sequence, "B"));
   if (c.max_context)
     lines.emplace_back(name(PresentMessage::inspect_context),
                        in_words(static_cast<double>(*c.max_context), "tokens"));
@@ -175,6 +177,7 @@ JsonNode component_json(const ComponentDescription& c) {
       .set("parameters", parameters_json(c.parameters))
       .set("weights_bytes", c.bytes.value())
       .set("kv_bytes_per_token", c.kv_bytes_per_token)
+      .set("bytes_per_sequence", c.bytes_per_sequence)
       .set("windows", c.windows)
       .set("runs", runs)
       .set("outside", weights_json(c.outside))

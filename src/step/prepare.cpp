@@ -185,6 +185,8 @@ double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_t
   // Flash attention recomputes the scores: 5 products instead of 2.
   if (op.kind == OperatorKind::attention) return 2.5 * f.seconds;
   if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) return 2 * f.seconds;
+  // The states of the forward pass are computed again, then gradients of both factors.
+  if (op.kind == OperatorKind::scan) return 3 * f.seconds;
   return f.seconds;  // collectives mirror the forward ones
 }
 
