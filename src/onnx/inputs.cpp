@@ -42,7 +42,7 @@ class Resolver {
  public:
   Resolver(const OnnxFile& file, const ItemOptions& item, const std::string& where,
            std::vector<Message>& notes)
-      : file_(file), item_(item), where_(where), notes_(notes) {
+      : item_(item), where_(where), notes_(notes) {
     std::set<std::string> stored;
     for (const OnnxTensor& t : file.graph.initializers) stored.insert(t.name);
     for (const OnnxValueInfo& v : file.graph.inputs)
@@ -111,9 +111,11 @@ class Resolver {
   }
 
   std::optional<Error> said_shapes() {
-    for (const auto& [name, sizes] : item_.shapes) {
+    for (const auto& said : item_.shapes) {
+      const std::string& name = said.first;
+      const std::vector<std::int64_t>& sizes = said.second;
       auto it = std::find_if(inputs_.begin(), inputs_.end(),
-                             [&, n = name](const OnnxValueInfo& v) { return v.name == n; });
+                             [&](const OnnxValueInfo& v) { return v.name == name; });
       if (it == inputs_.end()) {
         std::string list;
         for (std::size_t i = 0; i < inputs_.size() && i < kMostListed; ++i)
@@ -288,7 +290,6 @@ class Resolver {
         error(message(OnnxMessage::open_dimensions, open), message(OnnxMessage::say_shapes, hint)));
   }
 
-  const OnnxFile& file_;
   const ItemOptions& item_;
   std::string where_;
   std::vector<Message>& notes_;
