@@ -155,7 +155,7 @@ const std::vector<VerbInfo>& verbs() {
       {verb_catalog,
        "catalog",
        M::verb_catalog,
-       "gpus|models|systems|prices [NAME]",
+       "gpus|models|networks|systems|prices [NAME]",
        {"trigon catalog gpus --where vendor=amd", "trigon catalog gpus h100-sxm"}},
       {verb_validate,
        "validate",

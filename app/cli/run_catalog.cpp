@@ -1,4 +1,4 @@
-// catalog gpus|models|systems|prices [NAME].
+// catalog gpus|models|networks|systems|prices [NAME].
 
 #include <algorithm>
 
@@ -22,6 +22,7 @@ const std::vector<Listing>& listings() {
       {"models",
        "model",
        {"architecture", "layers", "hidden", "heads", "kv_heads", "vocabulary", "context_tokens"}},
+      {"networks", "network", {"family", "image", "parameters", "aliases"}},
       {"systems",
        "system",
        {"accelerator", "count", "intra.one_way_gb_per_s",
@@ -56,12 +57,28 @@ Result<const FactSheet*> find_sheet(const Catalogues& all, const Listing& list,
 }
 
 Result<Output> run_sheets(const Call& call, const Catalogues& all, const Listing& list) {
+  // Networks are variants inside the sheets of their families.
+  std::vector<FactSheet> variants;
+  if (list.name == "networks") {
+    if (call.line.arguments.size() > 1) {
+      const std::string& name = call.line.arguments[1];
+      const NetworkCatalog::Entry* entry = all.networks.entry(name);
+      if (entry) return one_sheet(call, all, variant_sheet(*entry));
+      return tl::unexpected(all.networks.find(name, {}, "NAME").error());
+    }
+    for (const NetworkCatalog::Entry& e : all.networks.all()) variants.push_back(variant_sheet(e));
+  }
   if (call.line.arguments.size() > 1) {
     auto sheet = find_sheet(all, list, call.line.arguments[1]);
     if (!sheet) return tl::unexpected(sheet.error());
     return one_sheet(call, all, **sheet);
   }
-  std::vector<const FactSheet*> sheets = all.facts.of_kind(list.kind), shown = sheets;
+  std::vector<const FactSheet*> sheets;
+  if (list.name == "networks")
+    for (const FactSheet& v : variants) sheets.push_back(&v);
+  else
+    sheets = all.facts.of_kind(list.kind);
+  std::vector<const FactSheet*> shown = sheets;
   const Setting* where = call.settings.find("where");
   if (where && list.name == "gpus") {
     std::vector<Condition> conditions;
@@ -136,7 +153,7 @@ Result<Output> run_catalog(Call& call) {
   const std::vector<std::string>& words = call.line.arguments;
   if (words.empty())
     return fail(ErrorCode::bad_argument,
-                message(AppMessage::missing_argument, "catalog", "gpus, models, systems or prices"),
+                message(AppMessage::missing_argument, "catalog", "gpus, models, networks, systems or prices"),
                 "", message(AppMessage::try_command, "trigon catalog gpus"));
   auto list = std::find_if(listings().begin(), listings().end(),
                            [&](const Listing& l) { return l.name == words[0]; });
@@ -147,7 +164,7 @@ Result<Output> run_catalog(Call& call) {
     return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "catalogue", words[0]),
                 "",
                 near ? message(BaseMessage::nearest_name, *near)
-                     : message(BaseMessage::choose_one_of, "gpus, models, systems, prices"));
+                     : message(BaseMessage::choose_one_of, "gpus, models, networks, systems, prices"));
   }
   auto all = load_catalogues(call);
   if (!all) return tl::unexpected(all.error());

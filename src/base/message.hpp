@@ -31,6 +31,7 @@ enum class Room : std::uint8_t {
   model,
   network,
   onnx,
+  library,
   engine,
   job,
   plan,

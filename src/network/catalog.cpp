@@ -99,6 +99,23 @@ const NetworkCatalog::Entry* NetworkCatalog::entry(std::string_view name) const 
   return it != names_.end() && it->key == key ? &entries_[it->entry] : nullptr;
 }
 
+FactSheet variant_sheet(const NetworkCatalog::Entry& entry) {
+  FactSheet s;
+  s.kind = "network";
+  s.id = entry.id;
+  s.source = text_of(*entry.variant, "source");
+  if (s.source.empty()) s.source = entry.family->source;
+  s.date = text_of(*entry.variant, "date");
+  if (s.date.empty()) s.date = entry.family->date;
+  s.where = entry.family->where;
+  s.facts.push_back({"family", entry.family->id, {}, {}});
+  for (const Fact& f : entry.variant->facts)
+    if (f.key != "id" && f.key != "source" && f.key != "date") s.facts.push_back(f);
+  for (const Fact& f : entry.family->facts)
+    if (!find_fact(s.facts, f.key)) s.facts.push_back(f);
+  return s;
+}
+
 Result<Model> build_network(const NetworkCatalog::Entry& entry, const ItemOptions& item) {
   NetworkSpec spec(*entry.family, *entry.variant, item);
   if (auto e = check_item(spec)) return tl::unexpected(*e);

@@ -36,6 +36,9 @@ class NetworkCatalog {
   std::vector<Name> names_;  // sorted by key
 };
 
+// A variant with what its family says of all, as one sheet to show.
+FactSheet variant_sheet(const NetworkCatalog::Entry& entry);
+
 Result<Model> build_network(const NetworkCatalog::Entry& entry, const ItemOptions& item);
 
 }  // namespace trigon

@@ -37,6 +37,11 @@ TRIGON_ROOM_END;
 TRIGON_ROOM_BEGIN(onnx)
 #include "onnx/messages.def"
 TRIGON_ROOM_END;
+TRIGON_ROOM_BEGIN(library)
+#if __has_include("library/messages.def")
+#include "library/messages.def"
+#endif
+TRIGON_ROOM_END;
 TRIGON_ROOM_BEGIN(engine)
 #include "engine/messages.def"
 TRIGON_ROOM_END;
@@ -98,6 +103,7 @@ constexpr RoomTexts kRooms[] = {texts_of(Room::base, "base", k_base),
                                 texts_of(Room::model, "model", k_model),
                                 texts_of(Room::network, "network", k_network),
                                 texts_of(Room::onnx, "onnx", k_onnx),
+                                texts_of(Room::library, "library", k_library),
                                 texts_of(Room::engine, "engine", k_engine),
                                 texts_of(Room::job, "job", k_job),
                                 texts_of(Room::plan, "plan", k_plan),
