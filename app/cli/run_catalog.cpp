@@ -153,7 +153,8 @@ Result<Output> run_catalog(Call& call) {
   const std::vector<std::string>& words = call.line.arguments;
   if (words.empty())
     return fail(ErrorCode::bad_argument,
-                message(AppMessage::missing_argument, "catalog", "gpus, models, networks, systems or prices"),
+                message(AppMessage::missing_argument, "catalog",
+                        "gpus, models, networks, systems or prices"),
                 "", message(AppMessage::try_command, "trigon catalog gpus"));
   auto list = std::find_if(listings().begin(), listings().end(),
                            [&](const Listing& l) { return l.name == words[0]; });
@@ -161,10 +162,10 @@ Result<Output> run_catalog(Call& call) {
     std::vector<std::string_view> names;
     for (const Listing& l : listings()) names.push_back(l.name);
     auto near = nearest_name(words[0], names);
-    return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "catalogue", words[0]),
-                "",
-                near ? message(BaseMessage::nearest_name, *near)
-                     : message(BaseMessage::choose_one_of, "gpus, models, networks, systems, prices"));
+    return fail(
+        ErrorCode::unknown_name, message(BaseMessage::unknown_name, "catalogue", words[0]), "",
+        near ? message(BaseMessage::nearest_name, *near)
+             : message(BaseMessage::choose_one_of, "gpus, models, networks, systems, prices"));
   }
   auto all = load_catalogues(call);
   if (!all) return tl::unexpected(all.error());

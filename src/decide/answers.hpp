@@ -24,7 +24,7 @@ using MetricEstimates = std::array<std::optional<Estimate<double>>, kMetrics>;
 // One plan on one cluster, as shown.
 struct PlanReport {
   Cluster cluster;
-  std::string engine;  // id and version
+  std::string engine;        // id and version
   std::optional<Item> item;  // what the model does in one go; absent: tokens
   Plan plan;
   MetricEstimates metrics;

@@ -204,7 +204,7 @@ TEST(Recommend, RanksByCostAndAccountsForEveryCard) {
 TEST(Recommend, TheNearestPlanWhenNothingHolds) {
   Model model = test::llama31_8b();
   Question q = test::serving(model, 1, 500, 100);
-  q.job.limits.tpot = LatencyLimit{microseconds(10), 95};
+  q.job.limits.tpot = LatencyLimit{microseconds(100), 95};
   Objective o = of_vendor("amd", 8);
   o.why_not = "mi300x";
   auto a = recommend(catalogues(), q, o);

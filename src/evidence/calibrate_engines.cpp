@@ -21,6 +21,8 @@ constexpr double kCap = 1.0;
 // as the square root of their number.
 constexpr double kPriorRows = 6;
 constexpr std::size_t kFewest = 4;
+// Share of a step between nodes that may be communication in a row that steers.
+constexpr double kMostLinks = 0.2;
 constexpr const char* kKindOfTraining = "#train";
 constexpr const char* kKindOfServing = "#serve";
 
@@ -98,6 +100,13 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   }
   auto tables = prepare_for(*s, domain);
   if (!tables) return std::nullopt;
+  // Where links between nodes take a good part of a step, its time says as much of a network that
+  // nobody measured as of kernels.
+  if (s->training && cluster.count() > cluster.per_node) {
+    const Evaluation e = evaluate(*tables, plan);
+    if (e[Metric::exposed_communication_seconds] > kMostLinks * e[Metric::step_seconds])
+      return std::nullopt;
+  }
   Fitted f;
   f.model = c.model;
   f.tables = std::move(*tables);
@@ -232,6 +241,9 @@ struct Fit {
     // Where the search for overheads starts: a launch or two a layer, half a millisecond a step.
     neutral.layer_overhead_seconds = 2e-5;
     neutral.step_overhead_seconds = 5e-4;
+    // Training launches some thirty kernels a layer from the host, a few microseconds each.
+    EngineCoefficients neutral_train = neutral;
+    neutral_train.layer_overhead_seconds = 1.5e-4;
     EngineCoefficients neutral_graph = neutral;
     // A launch from the host takes a few microseconds.
     neutral_graph.layer_overhead_seconds = 0;
@@ -242,7 +254,9 @@ struct Fit {
     auto parent_of = [&](std::initializer_list<std::string> keys) {
       for (const std::string& k : keys)
         if (auto it = out.find(k); it != out.end()) return it->second;
-      return keys.begin()->find("/graph-") == std::string::npos ? neutral : neutral_graph;
+      const std::string& key = *keys.begin();
+      if (key.find("/graph-") != std::string::npos) return neutral_graph;
+      return key.rfind("any-train", 0) == 0 ? neutral_train : neutral;
     };
     std::set<std::array<std::string, 5>> kinds;
     for (const Fitted& f : *rows)
@@ -257,7 +271,7 @@ struct Fit {
         if (out.count(key[level])) continue;
         switch (level) {
           case 0:
-            fit(a, all_of == "all" ? neutral : neutral_graph);
+            fit(a, all_of != "all" ? neutral_graph : any == "any-train" ? neutral_train : neutral);
             break;
           case 1:
             fit(ac, parent_of({a}));

@@ -85,7 +85,8 @@ void put_graph_lines(std::vector<std::pair<std::string, std::string>>& lines,
         name(PresentMessage::inspect_runs),
         say(g.each_step ? PresentMessage::inspect_each_step : PresentMessage::inspect_once, l,
             {std::to_string(g.rows)}));
-  lines.emplace_back(name(PresentMessage::inspect_macs), significant(g.multiply_accumulates / 1e9) + " GMAC");
+  lines.emplace_back(name(PresentMessage::inspect_macs),
+                     significant(g.multiply_accumulates / 1e9) + " GMAC");
   lines.emplace_back(name(PresentMessage::inspect_flops), in_words(g.flops, "FLOP"));
   lines.emplace_back(name(PresentMessage::inspect_written),
                      in_words(g.written.as_bytes().in_base(), "B"));

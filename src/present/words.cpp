@@ -98,26 +98,17 @@ template <std::size_t N>
 constexpr RoomTexts texts_of(Room room, std::string_view name, const Text (&texts)[N]) {
   return {room, name, texts, N - 1};
 }
-constexpr RoomTexts kRooms[] = {texts_of(Room::base, "base", k_base),
-                                texts_of(Room::hardware, "hardware", k_hardware),
-                                texts_of(Room::model, "model", k_model),
-                                texts_of(Room::network, "network", k_network),
-                                texts_of(Room::onnx, "onnx", k_onnx),
-                                texts_of(Room::library, "library", k_library),
-                                texts_of(Room::engine, "engine", k_engine),
-                                texts_of(Room::job, "job", k_job),
-                                texts_of(Room::plan, "plan", k_plan),
-                                texts_of(Room::memory, "memory", k_memory),
-                                texts_of(Room::lower, "lower", k_lower),
-                                texts_of(Room::cost, "cost", k_cost),
-                                texts_of(Room::step, "step", k_step),
-                                texts_of(Room::serving, "serving", k_serving),
-                                texts_of(Room::market, "market", k_market),
-                                texts_of(Room::search, "search", k_search),
-                                texts_of(Room::decide, "decide", k_decide),
-                                texts_of(Room::evidence, "evidence", k_evidence),
-                                texts_of(Room::present, "present", k_present),
-                                texts_of(Room::app, "app", k_app)};
+constexpr RoomTexts kRooms[] = {
+    texts_of(Room::base, "base", k_base),          texts_of(Room::hardware, "hardware", k_hardware),
+    texts_of(Room::model, "model", k_model),       texts_of(Room::network, "network", k_network),
+    texts_of(Room::onnx, "onnx", k_onnx),          texts_of(Room::library, "library", k_library),
+    texts_of(Room::engine, "engine", k_engine),    texts_of(Room::job, "job", k_job),
+    texts_of(Room::plan, "plan", k_plan),          texts_of(Room::memory, "memory", k_memory),
+    texts_of(Room::lower, "lower", k_lower),       texts_of(Room::cost, "cost", k_cost),
+    texts_of(Room::step, "step", k_step),          texts_of(Room::serving, "serving", k_serving),
+    texts_of(Room::market, "market", k_market),    texts_of(Room::search, "search", k_search),
+    texts_of(Room::decide, "decide", k_decide),    texts_of(Room::evidence, "evidence", k_evidence),
+    texts_of(Room::present, "present", k_present), texts_of(Room::app, "app", k_app)};
 
 const RoomTexts* room_texts(Room room) {
   for (const RoomTexts& r : kRooms)
