@@ -258,7 +258,8 @@ void adjust_lfm2(ConfigReader& c, DecoderSpec& spec) {
       l.ffn = ffn;
     }
     if (l.mlp == MlpKind::dense && adjusts && factor > 0 && factor < 1024) {
-      auto width = static_cast<std::int64_t>(factor * static_cast<double>(2 * ffn / 3));
+      const std::int64_t two_thirds = 2 * ffn / 3;
+      auto width = static_cast<std::int64_t>(factor * static_cast<double>(two_thirds));
       l.ffn = (width + multiple - 1) / multiple * multiple;
     }
   }
