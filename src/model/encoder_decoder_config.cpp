@@ -59,6 +59,25 @@ struct BartTraits {
   bool learned_positions = false;
 };
 
+// Layers of both sides, alike but for their heads, widths and cross-attention.
+void fill_sides(ConfigReader& c, DecoderSpec& s, DecoderSpec e, LayerSpec l) {
+  const auto side = [&](FieldNames heads, FieldNames ffn) {
+    l.heads = l.kv_heads = dimension(c.required(heads));
+    l.head_dim = l.value_dim = l.heads > 0 ? s.hidden / l.heads : 0;
+    l.ffn = dimension(c.required(ffn));
+  };
+  side({"encoder_attention_heads", "num_attention_heads"},
+       {"encoder_ffn_dim", "intermediate_size"});
+  l.causal = false;
+  const std::int64_t layers = dimension(c.required({"encoder_layers", "num_hidden_layers"}));
+  e.layers.assign(layer_count(layers), l);
+  side({"decoder_attention_heads", "num_attention_heads"},
+       {"decoder_ffn_dim", "intermediate_size"});
+  l.causal = l.cross = true;
+  s.layers.assign(layer_count(dimension(c.integer({"decoder_layers"}).value_or(layers))), l);
+  s.encoder.push_back(std::move(e));
+}
+
 // Vaswani et al. 2017 (arXiv:1706.03762) as BART (arXiv:1910.13461) and its kin name the fields.
 void read_bart_stacks(ConfigReader& c, BartTraits how, DecoderSpec& s) {
   s.hidden = dimension(c.required({"d_model", "hidden_size"}));
@@ -75,26 +94,12 @@ void read_bart_stacks(ConfigReader& c, BartTraits how, DecoderSpec& s) {
   l.gated = false;
   l.norm_before_attention = l.norm_before_mlp = how.norms_before;
   l.norm_after_attention = l.norm_after_mlp = !how.norms_before;
-  const auto side = [&](FieldNames heads, FieldNames ffn) {
-    l.heads = l.kv_heads = dimension(c.required(heads));
-    l.head_dim = l.value_dim = l.heads > 0 ? s.hidden / l.heads : 0;
-    l.ffn = dimension(c.required(ffn));
-  };
   DecoderSpec e = encoder_beside(s);
   e.final_norm = s.final_norm;
   e.embedding_norm = s.embedding_norm;
   e.positions = s.positions;
   e.max_context = s.max_context;
-  side({"encoder_attention_heads", "num_attention_heads"},
-       {"encoder_ffn_dim", "intermediate_size"});
-  l.causal = false;
-  const std::int64_t layers = dimension(c.required({"encoder_layers", "num_hidden_layers"}));
-  e.layers.assign(layer_count(layers), l);
-  side({"decoder_attention_heads", "num_attention_heads"},
-       {"decoder_ffn_dim", "intermediate_size"});
-  l.causal = l.cross = true;
-  s.layers.assign(layer_count(dimension(c.integer({"decoder_layers"}).value_or(layers))), l);
-  s.encoder.push_back(std::move(e));
+  fill_sides(c, s, std::move(e), l);
 }
 
 }  // namespace
@@ -146,21 +151,7 @@ void read_whisper(ConfigReader& c, EncoderHead, DecoderSpec& s) {
   LayerSpec l;
   l.q_bias = l.v_bias = l.o_bias = l.mlp_bias = true;
   l.gated = false;
-  const auto side = [&](FieldNames heads, FieldNames ffn) {
-    l.heads = l.kv_heads = dimension(c.required(heads));
-    l.head_dim = l.value_dim = l.heads > 0 ? s.hidden / l.heads : 0;
-    l.ffn = dimension(c.required(ffn));
-  };
-  side({"encoder_attention_heads", "num_attention_heads"},
-       {"encoder_ffn_dim", "intermediate_size"});
-  l.causal = false;
-  const std::int64_t layers = dimension(c.required({"encoder_layers", "num_hidden_layers"}));
-  e.layers.assign(layer_count(layers), l);
-  side({"decoder_attention_heads", "num_attention_heads"},
-       {"decoder_ffn_dim", "intermediate_size"});
-  l.causal = l.cross = true;
-  s.layers.assign(layer_count(dimension(c.integer({"decoder_layers"}).value_or(layers))), l);
-  s.encoder.push_back(std::move(e));
+  fill_sides(c, s, std::move(e), l);
 }
 
 }  // namespace trigon

@@ -1,6 +1,6 @@
 #include "network/autoencoder.hpp"
 
-#include "network/convolution_block.hpp"
+#include "network/latent_blocks.hpp"
 
 namespace trigon {
 namespace {

@@ -4,7 +4,7 @@
 #include "network/unet.hpp"
 
 #include "network/autoencoder.hpp"
-#include "network/convolution_block.hpp"
+#include "network/latent_blocks.hpp"
 #include "network/transformer_block.hpp"
 
 namespace trigon {

@@ -1,4 +1,4 @@
-#include "network/convolution_block.hpp"
+#include "network/latent_blocks.hpp"
 
 namespace trigon {
 
