@@ -21,6 +21,9 @@ constexpr double kCap = 1.0;
 // as the square root of their number.
 constexpr double kPriorRows = 6;
 constexpr std::size_t kFewest = 4;
+// Host work once a pass of a graph at most: scheduling and input take 0.5 to 2 ms. What a fit wants
+// beyond that stands for something else, and would make every small network slow.
+constexpr double kMostGraphStep = 2e-3;
 // Share of a step between nodes that may be communication in a row that steers.
 constexpr double kMostLinks = 0.2;
 constexpr const char* kKindOfTraining = "#train";
@@ -35,6 +38,7 @@ struct Fitted {
   double measured = 0;
   double weight = 1;
   int fold = 0;
+  std::uint64_t draw = 0;  // hash of the row's id: its place in the draw of a sample
   std::string engine, family, vendor, cls, source;
   bool training = false;
 };
@@ -60,12 +64,29 @@ double log_error(Fitted& f, const EngineCoefficients& c) {
   return v ? std::log(*v / f.measured) : kCap;
 }
 
-std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Row& row) {
+// Plans are chosen and rows let in under these: what ships must not steer what it is fitted anew
+// by.
+EngineTable neutral_table() {
+  EngineCoefficients n;
+  n.error = 0.3;
+  n.layer_overhead_seconds = 2e-5;
+  n.operator_overhead_seconds = 5e-6;
+  n.step_overhead_seconds = 5e-4;
+  EngineTable t;
+  t["any-serve//all"] = n;
+  t["any-train//all"] = n;
+  return t;
+}
+
+std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neutral, const Case& c,
+                                  const Row& row) {
   if (c.before || c.hardware.empty()) return std::nullopt;
   if (c.readout.kind == Readout::Kind::memory_terms || c.readout.kind == Readout::Kind::fits)
     return std::nullopt;
   const Cluster& cluster = c.hardware[c.hardware.size() / 2];
-  auto s = set_up(all, c.question, cluster);
+  Question q = c.question;
+  q.calibration = &neutral;
+  auto s = set_up(all, q, cluster);
   if (!s) return std::nullopt;
   // Under load a time says as much of queues as of kernels: such rows judge, they do not steer.
   if (auto serve = std::get_if<Serve>(&s->job); serve && serve->concurrency.value_or(2) > 1)
@@ -120,6 +141,9 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Case& c, const Ro
   f.cls = weight_class(*s->model, domain);
   f.training = s->training;
   f.source = row.repository();
+  f.draw = 0xCBF29CE484222325ULL;  // FNV-1a, then mixed
+  for (const char ch : c.id) f.draw = (f.draw ^ static_cast<unsigned char>(ch)) * 0x100000001B3ULL;
+  f.draw = SplitMix(f.draw).next();
   if (row.text("trust") == "low") f.weight = 0.1;
   return f;
 }
@@ -140,10 +164,13 @@ struct Fit {
     used = seen.size();
     if (seen.size() < kFewest) return std::nullopt;
     // A thousand rows of one source say little more than a hundred: weights shrink with the root.
-    constexpr std::size_t kMost = 64;
-    std::vector<std::size_t> sample;
-    for (std::size_t k = 0; k < std::min(kMost, seen.size()); ++k)
-      sample.push_back(seen[k * seen.size() / std::min(kMost, seen.size())]);
+    // Those with the smallest hashes: a few rows more or less change the sample by a few.
+    constexpr std::size_t kMost = 96;
+    std::vector<std::size_t> sample = seen;
+    std::stable_sort(sample.begin(), sample.end(), [&](std::size_t a, std::size_t b) {
+      return (*rows)[a].draw < (*rows)[b].draw;
+    });
+    sample.resize(std::min(kMost, sample.size()));
     EngineCoefficients c = parent;
     bool training = (*rows)[seen[0]].training;
     const bool graph = all_classes((*rows)[seen[0]].cls) == "graph-all";
@@ -185,12 +212,8 @@ struct Fit {
     } else {
       p.push_back({&c.layer_overhead_seconds, 1e-6, 5e-3});
     }
-    if (training) {
-      p.push_back({&c.overlap, 0.05, 1});
-      p.push_back({&c.step_overhead_seconds, 1e-5, 0.5});
-    } else {
-      p.push_back({&c.step_overhead_seconds, 1e-5, 0.05});
-    }
+    if (training) p.push_back({&c.overlap, 0.05, 1});
+    p.push_back({&c.step_overhead_seconds, 1e-5, graph ? kMostGraphStep : training ? 0.5 : 0.05});
     // Overheads are floors: below the time of a layer they change nothing, so a search that starts
     // there would never find them. A few starts do.
     EngineCoefficients best = c;
@@ -202,7 +225,7 @@ struct Fit {
       for (double step : {start.step_overhead_seconds, 3e-3, 2e-2}) {
         c = start;
         c.*overhead = each;
-        c.step_overhead_seconds = step;
+        c.step_overhead_seconds = graph ? std::min(step, kMostGraphStep) : step;
         if (double l = loss(); l < least) least = l, best = c;
       }
     c = best;
@@ -304,6 +327,8 @@ EngineTable::const_iterator entry_of(const EngineTable& t, const Fitted& f) {
 Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<CsvTable>& tables,
                                     const RowNames& names) {
   std::vector<Fitted> rows;
+  const Calibration neutral =
+      all.calibration.with_engines(std::make_shared<const EngineTable>(neutral_table()));
   for (const CsvTable& table : tables) {
     auto schema = detect_schema(table);
     if (!schema) return tl::unexpected(schema.error());
@@ -313,7 +338,7 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
       auto read = read_case(*schema, row, names);
       auto c = std::get_if<Case>(&read);
       if (!c) continue;
-      if (auto f = fitted_case(all, *c, row)) rows.push_back(std::move(*f));
+      if (auto f = fitted_case(all, neutral, *c, row)) rows.push_back(std::move(*f));
     }
   }
   EngineFit out;
