@@ -68,7 +68,8 @@ void read_job(Reader& r, Asking& a) {
   r.take("sequence", parse_length, job.sequence);
   r.take("global-batch", parse_whole, job.global_batch);
   r.take("rank", parse_whole, job.rank);
-  job.adapt_all_linears = choose<bool>(s, "adapt", {{"all", true}, {"qv", false}});
+  r.take("adapt", adapter_targets, job.targets);
+  if (s.on("dora")) job.dora = true;
   r.take("deadline", parse_duration, job.deadline);
   std::optional<ServeLimits> slo;
   r.take("slo", parse_slo, slo);
@@ -106,6 +107,16 @@ void read_plan(Reader& r, Asking& a) {
   plan.recompute = choose<Recompute>(
       s, "recompute",
       {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}});
+  r.take("recompute-layers", parse_whole, plan.recompute_layers);
+  r.take("etp", parse_whole, plan.expert_tensor);
+  r.take("vpp", parse_whole, plan.virtual_stages);
+  if (const Setting* o = s.find("optimizer")) plan.optimizer = optimizer_of(o->text);
+  if (s.on("no-reshard")) plan.reshard = false;
+  if (const Setting* o = s.find("offload")) {
+    plan.offload_optimizer = o->text.find("optimizer") != std::string::npos;
+    plan.offload_weights = o->text.find("weights") != std::string::npos;
+    plan.offload_activations = o->text.find("activations") != std::string::npos;
+  }
   if (const Setting* sp = s.find("sequence-parallel")) plan.sequence_parallel = sp->text != "false";
   plan.weights = format_setting(s, "quant");
   plan.kv = format_setting(s, "kv");

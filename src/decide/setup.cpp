@@ -258,6 +258,7 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
     training_plans(exact, s.engine, s.stack && has_experts(*s.stack), cards, s.cluster.per_node,
                    layers_of(s), std::int64_t{*exact.micro_batch} * p.data, false, space);
     p.recipe = space.empty() ? fixed.recipe.value_or(TrainRecipe::mixed_16bit) : space[0].recipe;
+    take_switches(fixed, p);
     if (free_micro_batch) {
       // The largest micro-batch that divides a rank's share and fits: what people end up with.
       auto memory = MemoryModel::prepare(*s.model, s.job, s.cluster, s.engine, s.usable);

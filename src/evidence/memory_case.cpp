@@ -125,11 +125,14 @@ std::optional<Refusal> take_training(const Row& row, std::string_view task, Case
   if (!row.text("adapter").empty())
     return Refusal{RefusalReason::method_not_supported, std::string(row.text("adapter"))};
   j.rank = row.whole("lora_rank");
-  const std::string_view targets = row.text("lora_targets");
   // litgpt adapts queries and values unless its flags say more.
-  if (targets == "q_proj+v_proj" || targets == "v_proj+q_proj" ||
-      (targets.empty() && row.text("engine") == "litgpt"))
-    j.adapt_all_linears = false;
+  if (const std::string_view targets = row.text("lora_targets"); !targets.empty()) {
+    const auto read = adapter_targets(targets);
+    if (!read) return Refusal{RefusalReason::bad_value, "lora_targets"};
+    j.targets = *read;
+  } else if (row.text("engine") == "litgpt") {
+    j.targets = kQueryValue;
+  }
   const auto sequence = row.whole("context_len");
   if (!sequence || *sequence < 1) return Refusal{RefusalReason::input_missing, "context_len"};
   j.sequence = sequence;

@@ -245,7 +245,8 @@ class Completion {
   void no_training_inputs(const char* task) {
     absent(r_.rank, "--rank", task);
     absent(r_.method, "--method", task);
-    absent(r_.adapt_all_linears, "--adapt", task);
+    absent(r_.targets, "--adapt", task);
+    absent(r_.dora, "--dora", task);
     absent(r_.epochs, "--epochs", task);
     absent(r_.samples, "--samples", task);
     absent(r_.global_batch, "--global-batch", task);
@@ -388,8 +389,9 @@ class Completion {
     } else {
       f.rank = r_.rank.value_or(kTuneRank);
       if (!r_.rank) assume("--rank", message(JobMessage::rank_assumed, f.rank));
-      f.adapt_all_linears = r_.adapt_all_linears.value_or(true);
-      if (!r_.adapt_all_linears) assume("--adapt", message(JobMessage::adapters_assumed));
+      f.targets = r_.targets.value_or(kAllLinears);
+      f.dora = r_.dora.value_or(false);
+      if (!r_.targets) assume("--adapt", message(JobMessage::adapters_assumed));
     }
     job_ = f;
   }

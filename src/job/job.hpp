@@ -9,6 +9,7 @@
 
 #include "base/message.hpp"
 #include "base/quantity.hpp"
+#include "job/adapter_targets.hpp"
 #include "model/item.hpp"
 
 namespace trigon {
@@ -63,8 +64,9 @@ struct FineTune {
   std::int64_t sequence = 0;
   std::int64_t source = 0;
   std::int64_t global_batch = 0;
-  std::int64_t rank = 0;          // of the adapters
-  bool adapt_all_linears = true;  // else attention q and v only
+  std::int64_t rank = 0;  // of the adapters
+  AdapterTargets targets = kAllLinears;
+  bool dora = false;  // a magnitude for each output of an adapted matrix (arXiv:2402.09353)
   std::optional<Seconds> deadline;
   std::optional<Item> item;  // what one request or sample is; absent: tokens
 };
@@ -96,7 +98,8 @@ struct JobRequest {
   std::optional<double> epochs, samples;
   std::optional<std::int64_t> sequence, global_batch, rank;
   std::optional<TuneMethod> method;
-  std::optional<bool> adapt_all_linears;  // false: attention's q and v only
+  std::optional<AdapterTargets> targets;
+  std::optional<bool> dora;
   std::optional<Seconds> deadline;
 };
 

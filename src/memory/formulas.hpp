@@ -19,8 +19,10 @@ inline constexpr Formula gradients{
     "memory.gradients", "(dense / dense_shards + experts / expert_shards) * gradient_bytes"};
 inline constexpr Formula optimizer{
     "memory.optimizer",
-    "(dense / dense_shards + experts / expert_shards) * (master_bytes + moment_bytes)"};
-inline constexpr Formula adapters{"memory.adapters", "rank * in_plus_out * state_bytes / shards"};
+    "(dense * master_bytes + dense_moments) / dense_shards + (experts * master_bytes + "
+    "expert_moments) / expert_shards"};
+inline constexpr Formula adapters{"memory.adapters",
+                                  "(parameters * state_bytes + moments) / shards"};
 inline constexpr Formula gathered{"memory.gathered", "units + gradient + dequantised + casts"};
 inline constexpr Formula graph_weights{"memory.graph_weights", "trained / shards + frozen"};
 inline constexpr Formula graph_activations{"memory.graph_activations", "items * item + largest"};

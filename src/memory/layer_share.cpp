@@ -1,6 +1,7 @@
 #include "memory/layer_share.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 namespace trigon {
@@ -34,9 +35,11 @@ WeightShare matrix(const Linear& l, std::int64_t rows, std::int64_t row, const S
     w.kept_bytes = bytes;
     w.kept_parameters = parameters;
   }
+  w.edges = d(rows + row) * d(l.count);
   if (l.bias) {
     w.kept_bytes += d(rows * l.count) * vector_bytes(l.format);
     w.kept_parameters += d(rows * l.count);
+    w.vectors += d(rows * l.count);
   }
   return w;
 }
@@ -48,7 +51,10 @@ WeightShare key_value(const Linear& l, std::int64_t heads, int t, const ShareRul
 }
 
 WeightShare vector_share(double width, double element_bytes) {
-  return {width * element_bytes, width, 0, 0};
+  WeightShare w;
+  w.kept_bytes = width * element_bytes;
+  w.kept_parameters = w.vectors = width;
+  return w;
 }
 
 template <class... F>
@@ -63,10 +69,11 @@ void add_mlp(LayerShare& s, const Mlp& m, int t, const ShareRules& r) {
   s.dense += share_of(m.down, t, r);
   if (m.gate) s.dense += share_of(*m.gate, t, r);
   s.largest_matrix = std::max(s.largest_matrix, d(m.up.in) * d(m.up.out) / t);
-  if (r.adapters && r.adapt_all) {
-    double shard = d(m.width) / t;
-    s.adapter_in_out += (d(m.up.in) + shard) * (m.gate ? 2 : 1) + shard + d(m.down.out);
-  }
+  if (!r.adapters) return;
+  const double shard = d(m.width) / t;
+  if (r.targets.has(AdapterTarget::up)) s.adapt(d(m.up.in), shard);
+  if (m.gate && r.targets.has(AdapterTarget::gate)) s.adapt(d(m.gate->in), shard);
+  if (r.targets.has(AdapterTarget::down)) s.adapt(shard, d(m.down.out));
 }
 
 WeightShare indexer_share(const SparseIndexer& i, int t, const ShareRules& r) {
@@ -90,8 +97,11 @@ void add_attention(LayerShare& s, const Attention& a, int t, const ShareRules& r
   s.largest_matrix = std::max(s.largest_matrix, d(a.q.in) * d(a.q.out) / t);
   if (!r.adapters) return;
   double kv = d(up(a.kv_heads, t));
-  s.adapter_in_out += d(a.q.in) + d(a.q.out) / t + d(a.v.in) + kv * d(a.value_dim);
-  if (r.adapt_all) s.adapter_in_out += d(a.k.in) + kv * d(a.head_dim) + d(a.o.in) / t + d(a.o.out);
+  const AdapterTargets& on = r.targets;
+  if (on.has(AdapterTarget::query)) s.adapt(d(a.q.in), d(a.q.out) / t);
+  if (on.has(AdapterTarget::key)) s.adapt(d(a.k.in), kv * d(a.head_dim));
+  if (on.has(AdapterTarget::value)) s.adapt(d(a.v.in), kv * d(a.value_dim));
+  if (on.has(AdapterTarget::output)) s.adapt(d(a.o.in) / t, d(a.o.out));
 }
 
 WeightShare compressor_share(const KeyCompressor& c, int t, const ShareRules& r) {
@@ -103,11 +113,17 @@ WeightShare compressor_share(const KeyCompressor& c, int t, const ShareRules& r)
 }
 
 void add_compressed(LayerShare& s, const CompressedAttention& a, int t, const ShareRules& r) {
-  for (const Linear* l : {&a.q_down, &a.q_up, &a.kv, &a.o_down, &a.o_up}) {
+  using T = AdapterTarget;
+  const std::pair<const Linear*, T> parts[] = {{&a.q_down, T::query},
+                                               {&a.q_up, T::query},
+                                               {&a.kv, T::value},
+                                               {&a.o_down, T::output},
+                                               {&a.o_up, T::output}};
+  for (const auto& [l, part] : parts) {
     s.dense += share_of(*l, t, r);
-    if (r.adapters && (r.adapt_all || l == &a.q_up || l == &a.kv))
-      s.adapter_in_out += (l->split == Split::row ? d(l->in) / t : d(l->in)) +
-                          (l->split == Split::column ? d(l->out) / t : d(l->out));
+    if (r.adapters && r.targets.has(part))
+      s.adapt(l->split == Split::row ? d(l->in) / t : d(l->in),
+              l->split == Split::column ? d(l->out) / t : d(l->out));
   }
   s.dense += share_of(a.q_norm);
   s.dense += share_of(a.kv_norm);
@@ -127,12 +143,15 @@ void add_mixer(LayerShare& s, const RecurrentMixer& m, int t, const ShareRules& 
     const Linear& l = p.linear;
     s.dense += share_of(l, t, r);
     s.largest_matrix = std::max(s.largest_matrix, d(l.in) * d(l.out) / t);
-    if (r.adapters && r.adapt_all)
-      s.adapter_in_out += (l.split == Split::row ? d(l.in) / t : d(l.in)) +
-                          (l.split == Split::column ? d(l.out) / t : d(l.out));
+    if (r.adapters && r.targets.has(AdapterTarget::mixer))
+      s.adapt(l.split == Split::row ? d(l.in) / t : d(l.in),
+              l.split == Split::column ? d(l.out) / t : d(l.out));
   }
   const double bytes = exact_bytes(m.vector_format, 1, m.vectors);
-  s.dense += {bytes / t, d(m.vectors) / t, 0, 0};
+  WeightShare vectors;
+  vectors.kept_bytes = bytes / t;
+  vectors.kept_parameters = vectors.vectors = d(m.vectors) / t;
+  s.dense += vectors;
 }
 
 bool same(const SparseIndexer& a, const SparseIndexer& b);
@@ -240,60 +259,69 @@ WeightShare share_of(const Linear& l, int t, const ShareRules& r) {
 
 WeightShare share_of(const Norm& n) {
   double parameters = d(n.width * (n.bias ? 2 : 1));
-  return {exact_bytes(n.format, 1, n.width * (n.bias ? 2 : 1)), parameters, 0, 0};
+  WeightShare w;
+  w.kept_bytes = exact_bytes(n.format, 1, n.width * (n.bias ? 2 : 1));
+  w.kept_parameters = w.vectors = parameters;
+  return w;
 }
 
 LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
   LayerShare s;
   for (const SubLayer& part : l.parts)
-    std::visit(
-        Visitor{
-            [&](const Norm& n) { s.dense += share_of(n); },
-            [&](const Attention& a) { add_attention(s, a, t, r); },
-            [&](const CrossAttention& c) { add_attention(s, c.attention, t, r); },
-            [&](const LatentAttention& a) {
-              if (a.q_down) s.dense += share_of(*a.q_down, t, r);
-              if (a.q_norm) s.dense += share_of(*a.q_norm);
-              s.dense += share_of(a.q_up, t, r);
-              s.dense += share_of(a.kv_down, t, r);
-              s.dense += share_of(a.kv_norm);
-              s.dense += share_of(a.kv_up, t, r);
-              s.dense += share_of(a.o, t, r);
-              if (a.indexer) s.dense += indexer_share(*a.indexer, t, r);
-              s.largest_matrix = std::max(s.largest_matrix, d(a.o.in) * d(a.o.out) / t);
-              if (r.adapters) {
-                s.adapter_in_out +=
-                    d(a.q_up.in) + d(a.q_up.out) / t + d(a.kv_up.in) + d(a.kv_up.out) / t;
-                if (r.adapt_all)
-                  s.adapter_in_out += (a.q_down ? d(a.q_down->in + a.q_down->out) : 0) +
-                                      d(a.kv_down.in + a.kv_down.out) + d(a.o.in) / t + d(a.o.out);
-              }
-            },
-            [&](const CompressedAttention& a) { add_compressed(s, a, t, r); },
-            [&](const RecurrentMixer& m) { add_mixer(s, m, t, r); },
-            [&](const StreamMixer& m) {
-              s.dense += share_of(m.mix, t, r);
-              s.dense += vector_share(d(m.vectors), 4);
-            },
-            [&](const Mlp& m) { add_mlp(s, m, t, r); },
-            [&](const MixtureOfExperts& m) {
-              ShareRules whole = r;
-              s.experts += matrix(m.up, m.up.out, m.up.in, whole);
-              s.experts += matrix(m.down, m.down.out, m.down.in, whole);
-              if (m.gate) s.experts += matrix(*m.gate, m.gate->out, m.gate->in, whole);
-              s.expert_count += d(m.experts);
-              s.largest_matrix = std::max(s.largest_matrix, d(m.up.in) * d(m.up.out));
-              WeightShare router = matrix(m.router, m.router.out, m.router.in, r);
-              // Routers are never quantised nor divided.
-              s.dense += {router.kept_bytes + router.matrix_bytes, router.parameters(), 0, 0};
-              if (m.router_bias) s.dense += vector_share(d(m.experts), 4);
-              if (m.shared) add_mlp(s, *m.shared, t, r);
-              if (m.shared_gate) s.dense += share_of(*m.shared_gate, 1, r);
-              if (m.latent_in) s.dense += share_of(*m.latent_in, t, r);
-              if (m.latent_out) s.dense += share_of(*m.latent_out, t, r);
-            },
-        },
-        part);
+    std::visit(Visitor{
+                   [&](const Norm& n) { s.dense += share_of(n); },
+                   [&](const Attention& a) { add_attention(s, a, t, r); },
+                   [&](const CrossAttention& c) { add_attention(s, c.attention, t, r); },
+                   [&](const LatentAttention& a) {
+                     if (a.q_down) s.dense += share_of(*a.q_down, t, r);
+                     if (a.q_norm) s.dense += share_of(*a.q_norm);
+                     s.dense += share_of(a.q_up, t, r);
+                     s.dense += share_of(a.kv_down, t, r);
+                     s.dense += share_of(a.kv_norm);
+                     s.dense += share_of(a.kv_up, t, r);
+                     s.dense += share_of(a.o, t, r);
+                     if (a.indexer) s.dense += indexer_share(*a.indexer, t, r);
+                     s.largest_matrix = std::max(s.largest_matrix, d(a.o.in) * d(a.o.out) / t);
+                     if (r.adapters) {
+                       if (r.targets.has(AdapterTarget::query)) {
+                         s.adapt(d(a.q_up.in), d(a.q_up.out) / t);
+                         if (a.q_down) s.adapt(d(a.q_down->in), d(a.q_down->out));
+                       }
+                       if (r.targets.any({AdapterTarget::key, AdapterTarget::value})) {
+                         s.adapt(d(a.kv_up.in), d(a.kv_up.out) / t);
+                         s.adapt(d(a.kv_down.in), d(a.kv_down.out));
+                       }
+                       if (r.targets.has(AdapterTarget::output)) s.adapt(d(a.o.in) / t, d(a.o.out));
+                     }
+                   },
+                   [&](const CompressedAttention& a) { add_compressed(s, a, t, r); },
+                   [&](const RecurrentMixer& m) { add_mixer(s, m, t, r); },
+                   [&](const StreamMixer& m) {
+                     s.dense += share_of(m.mix, t, r);
+                     s.dense += vector_share(d(m.vectors), 4);
+                   },
+                   [&](const Mlp& m) { add_mlp(s, m, t, r); },
+                   [&](const MixtureOfExperts& m) {
+                     ShareRules whole = r;
+                     s.experts += matrix(m.up, m.up.out, m.up.in, whole);
+                     s.experts += matrix(m.down, m.down.out, m.down.in, whole);
+                     if (m.gate) s.experts += matrix(*m.gate, m.gate->out, m.gate->in, whole);
+                     s.expert_count += d(m.experts);
+                     s.largest_matrix = std::max(s.largest_matrix, d(m.up.in) * d(m.up.out));
+                     WeightShare router = matrix(m.router, m.router.out, m.router.in, r);
+                     // Routers are never quantised nor divided.
+                     router.kept_bytes += router.matrix_bytes;
+                     router.kept_parameters += router.matrix_parameters;
+                     router.matrix_bytes = router.matrix_parameters = 0;
+                     s.dense += router;
+                     if (m.router_bias) s.dense += vector_share(d(m.experts), 4);
+                     if (m.shared) add_mlp(s, *m.shared, t, r);
+                     if (m.shared_gate) s.dense += share_of(*m.shared_gate, 1, r);
+                     if (m.latent_in) s.dense += share_of(*m.latent_in, t, r);
+                     if (m.latent_out) s.dense += share_of(*m.latent_out, t, r);
+                   },
+               },
+               part);
   return s;
 }
 
@@ -335,13 +363,20 @@ double vocabulary_rows(std::int64_t rows, int t, std::int64_t padding) {
 WeightShare embedding_share(const Linear& l, int t, std::int64_t padding) {
   double rows = vocabulary_rows(l.in, l.split == Split::replicated ? 1 : t, padding);
   double bytes = exact_bytes(l.format, static_cast<std::int64_t>(rows), l.out);
-  return {bytes, rows * d(l.out), 0, 0};
+  WeightShare w;
+  w.kept_bytes = bytes;
+  w.kept_parameters = w.tables = rows * d(l.out);
+  w.edges = rows + d(l.out);
+  return w;
 }
 
 WeightShare head_share(const Linear& l, int t, std::int64_t padding) {
   double rows = vocabulary_rows(l.out, l.split == Split::replicated ? 1 : t, padding);
   double bytes = exact_bytes(l.format, static_cast<std::int64_t>(rows), l.in);
-  WeightShare w{bytes, rows * d(l.in), 0, 0};
+  WeightShare w;
+  w.kept_bytes = bytes;
+  w.kept_parameters = w.heads = rows * d(l.in);
+  w.edges = rows + d(l.in);
   if (l.bias) w += vector_share(rows, vector_bytes(l.format));
   return w;
 }

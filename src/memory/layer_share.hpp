@@ -14,6 +14,9 @@ struct WeightShare {
   double kept_parameters = 0;
   double matrix_bytes = 0;  // matrices stored in the model's main format
   double matrix_parameters = 0;
+  // What optimizers tell apart among all parameters: embedding tables, heads, vectors; and the sum
+  // of rows + columns over everything that is not a vector, which factored moments keep.
+  double tables = 0, heads = 0, vectors = 0, edges = 0;
   // Bytes when the matrices are stored with `bits` a parameter; 0: as they are.
   double bytes(double bits) const {
     return kept_bytes + (bits > 0 ? matrix_parameters * bits / 8 : matrix_bytes);
@@ -24,10 +27,15 @@ struct WeightShare {
     kept_parameters += w.kept_parameters;
     matrix_bytes += w.matrix_bytes;
     matrix_parameters += w.matrix_parameters;
+    tables += w.tables;
+    heads += w.heads;
+    vectors += w.vectors;
+    edges += w.edges;
     return *this;
   }
   WeightShare times(double k) const {
-    return {kept_bytes * k, kept_parameters * k, matrix_bytes * k, matrix_parameters * k};
+    return {kept_bytes * k, kept_parameters * k, matrix_bytes * k, matrix_parameters * k,
+            tables * k,     heads * k,           vectors * k,      edges * k};
   }
 };
 
@@ -36,7 +44,14 @@ struct LayerShare {
   WeightShare experts;  // all of them, whole: divided when the plan is known
   double expert_count = 0;
   double largest_matrix = 0;  // parameters of the largest dense or single expert matrix
-  double adapter_in_out = 0;  // sum over adapted matrices of in + out on this rank: x rank
+  // Over the matrices that carry adapters, on this rank: their number, the sum of their outputs and
+  // of inputs + outputs. Rank x the last is what low-rank adapters hold.
+  double adapted = 0, adapter_out = 0, adapter_in_out = 0;
+  void adapt(double in, double out) {
+    adapted += 1;
+    adapter_out += out;
+    adapter_in_out += in + out;
+  }
 };
 
 // Bytes of one cache element block: elements of one head in whole blocks of the format.
@@ -60,7 +75,7 @@ struct CacheShare {
 struct ShareRules {
   Format main_format = Format::bf16;  // the model's
   bool adapters = false;
-  bool adapt_all = true;
+  AdapterTargets targets = kAllLinears;
   bool latent_absorbed = true;  // MLA caches the latent vector, not the expanded heads
 };
 

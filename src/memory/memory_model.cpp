@@ -51,10 +51,11 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     m.tuning_ = tune->method != TuneMethod::full;
     m.quantised_base_ = tune->method == TuneMethod::qlora;
     m.adapter_rank_ = d(tune->rank);
-    m.adapt_all_ = tune->adapt_all_linears;
+    m.targets_ = tune->targets;
+    m.dora_ = tune->dora;
   }
   m.source_ = d(training_source(job));
-  m.rules_ = {m.main_format_, m.tuning_, m.adapt_all_, m.engine_.mla_absorbed};
+  m.rules_ = {m.main_format_, m.tuning_, m.targets_, m.engine_.mla_absorbed};
   if (m.graphs()) return m;
 
   for (const Component& c : model.components)
@@ -107,7 +108,7 @@ MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) con
   r.flash_attention = engine_.flash_attention;
   r.tensor = r.expert_tensor = tensor;
   r.frozen = tuning_;
-  r.adapters_on_all = adapt_all_;
+  r.targets = targets_;
   r.adapter_dropout_bytes = engine_.adapter_dropout_bytes;
   for (const SubLayer& part : layer.parts)
     if (auto mlp = std::get_if<Mlp>(&part)) r.dropout = engine_.dropout_masks && !mlp->gated;

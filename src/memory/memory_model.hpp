@@ -127,7 +127,8 @@ class MemoryModel {
   bool tuning_ = false;  // adapters on a frozen base
   bool quantised_base_ = false;
   double adapter_rank_ = 0;
-  bool adapt_all_ = true;
+  AdapterTargets targets_ = kAllLinears;
+  bool dora_ = false;
   double input_tokens_ = 0, output_tokens_ = 0;  // serving
   double sequence_ = 0, source_ = 0;             // training
   Range usable_;

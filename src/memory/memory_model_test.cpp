@@ -210,6 +210,38 @@ TEST(MemoryModel, QloraKeepsFourBitsAndSmallAdapters) {
   EXPECT_EQ(r[MemoryTerm::gathered], 4096 * 11008 * 2.0);
 }
 
+// Llama-2-7B: 6,738,415,616 parameters, of them 131,072,000 each in embedding and head and 266,240
+// in 65 norms.
+TEST(MemoryModel, OptimizersKeepTheirMoments) {
+  Model model = test::llama2_7b();
+  FineTune t;
+  t.method = TuneMethod::full;
+  t.sequence = 128;
+  MemoryModel m = prepared(model, t, 1, plain_engine());
+  Plan p;
+  p.recipe = TrainRecipe::fp32;
+  auto moments = [&](Optimizer o) {
+    p.optimizer = o;
+    NoRecord quiet;
+    return m.evaluate(p, 0, quiet)[MemoryTerm::optimizer];
+  };
+  const double all = 6738415616, table = 131072000, vectors = 266240;
+  EXPECT_DOUBLE_EQ(moments(Optimizer::adamw), 8 * all);
+  EXPECT_DOUBLE_EQ(moments(Optimizer::lion), 4 * all);
+  EXPECT_DOUBLE_EQ(moments(Optimizer::sgd_momentum), 4 * all);
+  EXPECT_EQ(moments(Optimizer::sgd), 0);
+  EXPECT_EQ(moments(Optimizer::adamw_8bit_paged), 0);  // on the host until the step
+  EXPECT_DOUBLE_EQ(moments(Optimizer::adamw_8bit),
+                   2.03125 * (all - table - vectors) + 8 * (table + vectors));
+  EXPECT_DOUBLE_EQ(moments(Optimizer::muon), 4 * (all + 2 * table + vectors));
+  // Rows and columns: four square matrices and three of 4,096 x 11,008 a layer, two of the
+  // vocabulary's.
+  const double edges = 32.0 * (4 * 8192 + 3 * 15104) + 2 * 36096;
+  EXPECT_DOUBLE_EQ(moments(Optimizer::adafactor), 4 * (edges + vectors));
+  p.offload_optimizer = true;
+  EXPECT_EQ(moments(Optimizer::adamw), 0);
+}
+
 TEST(MemoryModel, DerivationsHoldTheirNumbers) {
   Model model = test::mixtral_8x7b();
   Train t;
@@ -243,8 +275,12 @@ TEST(MemoryModel, DerivationsHoldTheirNumbers) {
       EXPECT_DOUBLE_EQ(sharded(s), r[MemoryTerm::weights]);
       EXPECT_EQ(symbol(s, "expert_shards"), 2);
     } else if (name == "memory.optimizer") {
-      EXPECT_DOUBLE_EQ(sharded(s) * (symbol(s, "master_bytes") + symbol(s, "moment_bytes")),
-                       r[MemoryTerm::master_weights] + r[MemoryTerm::optimizer]);
+      const double master = symbol(s, "master_bytes");
+      EXPECT_DOUBLE_EQ(
+          (symbol(s, "dense") * master + symbol(s, "dense_moments")) / symbol(s, "dense_shards") +
+              (symbol(s, "experts") * master + symbol(s, "expert_moments")) /
+                  symbol(s, "expert_shards"),
+          r[MemoryTerm::master_weights] + r[MemoryTerm::optimizer]);
     } else if (name == "memory.gradients") {
       EXPECT_DOUBLE_EQ(sharded(s) * symbol(s, "gradient_bytes"), r[MemoryTerm::gradients]);
     } else if (name == "memory.logits") {

@@ -22,14 +22,22 @@ double norm_bytes(double width, const ActivationRules& r) {
   return width * (r.autograd == Autograd::eager ? 4 + r.element_bytes : r.element_bytes);
 }
 
-bool input_needed(const ActivationRules& r, bool attention_qv) {
-  return !r.frozen || r.adapters_on_all || attention_qv;
+// The linears that read one tensor, by what adapters stand on.
+using Readers = std::initializer_list<AdapterTarget>;
+constexpr Readers kOfAttention = {AdapterTarget::query, AdapterTarget::key, AdapterTarget::value};
+constexpr Readers kOfMlp = {AdapterTarget::gate, AdapterTarget::up};
+constexpr Readers kOfDown = {AdapterTarget::down};
+constexpr Readers kOfMixer = {AdapterTarget::mixer};
+constexpr Readers kOfExperts = {AdapterTarget::experts};
+
+bool input_needed(const ActivationRules& r, Readers readers) {
+  return !r.frozen || r.targets.any(readers);
 }
 
 // Compilers keep the input of a norm or of an element-wise product and recompute its result in
 // the backward pass (torch's min-cut partitioner), so a linear after one keeps nothing itself.
-bool kept_before_linear(const ActivationRules& r, bool attention_qv) {
-  return r.autograd != Autograd::compiled && input_needed(r, attention_qv);
+bool kept_before_linear(const ActivationRules& r, Readers readers) {
+  return r.autograd != Autograd::compiled && input_needed(r, readers);
 }
 
 struct Core {
@@ -77,9 +85,11 @@ ActivationBytes attention_saved(double x, const Core& c, double latent, const Ac
                                 double hidden) {
   ActivationBytes b;
   double scattered = r.sequence_parallel ? x / r.tensor : x;
-  if (kept_before_linear(r, true)) b.per_token += scattered * r.element_bytes;
+  if (kept_before_linear(r, kOfAttention)) b.per_token += scattered * r.element_bytes;
   b.per_token += latent * r.element_bytes;
-  if (r.frozen) b.per_token += r.adapter_dropout_bytes * (x + (r.adapters_on_all ? c.out : 0));
+  if (r.frozen)
+    b.per_token += r.adapter_dropout_bytes * ((r.targets.any(kOfAttention) ? x : 0) +
+                                              (r.targets.has(AdapterTarget::output) ? c.out : 0));
   b += core_saved(c, r);
   if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
   return b;
@@ -89,13 +99,15 @@ ActivationBytes mlp_saved(double x, double width, bool gated, const ActivationRu
                           double hidden) {
   const double e = r.element_bytes;
   ActivationBytes b;
-  if (kept_before_linear(r, false)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
+  if (kept_before_linear(r, kOfMlp)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
   double w = width / r.tensor;
   // Inputs of the activation and of the product; then the input of the down projection.
   b.per_token += e * w * (gated ? 2 : 1);
   if (gated && r.autograd == Autograd::eager) b.per_token += e * w;
-  if (kept_before_linear(r, false)) b.per_token += e * w;
-  if (r.frozen && r.adapters_on_all) b.per_token += r.adapter_dropout_bytes * (x + w);
+  if (kept_before_linear(r, kOfDown)) b.per_token += e * w;
+  if (r.frozen)
+    b.per_token += r.adapter_dropout_bytes *
+                   ((r.targets.any(kOfMlp) ? x : 0) + (r.targets.any(kOfDown) ? w : 0));
   if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
   return b;
 }
@@ -108,10 +120,10 @@ ActivationBytes experts_saved(const MixtureOfExperts& m, std::int64_t hidden,
   b.per_token += e * h / scatter;                 // router input
   b.per_token += 2 * 4 * d(m.experts) / scatter;  // 32-bit logits and probabilities
   double w = d(m.width) / r.expert_tensor * k;
-  if (input_needed(r, false)) b.per_token += e * h * k;  // the permuted copies
+  if (input_needed(r, kOfExperts)) b.per_token += e * h * k;  // the permuted copies
   b.per_token += e * w * (m.gated ? 2 : 1);
   if (m.gated && r.autograd == Autograd::eager) b.per_token += e * w;
-  if (kept_before_linear(r, false)) b.per_token += e * w;
+  if (kept_before_linear(r, kOfExperts)) b.per_token += e * w;
   b.per_token += e * h * k;  // expert outputs, weighted afterwards
   if (m.shared) b += mlp_saved(0, d(m.shared->width), m.shared->gated, r, h);
   return b;
@@ -133,7 +145,7 @@ double mixer_width(const RecurrentMixer& m, int t) {
 ActivationBytes mixer_saved(double x, const RecurrentMixer& m, const ActivationRules& r) {
   const double e = r.element_bytes;
   ActivationBytes b;
-  if (kept_before_linear(r, false)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
+  if (kept_before_linear(r, kOfMixer)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
   b.per_token += e * mixer_width(m, r.tensor);
   if (m.conv_channels > 0) b.per_token += e * over(m.conv_channels, r.tensor);
   b.per_token += 2 * e * over(m.inner(), r.tensor);

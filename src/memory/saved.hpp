@@ -19,7 +19,7 @@ struct ActivationRules {
   bool sequence_parallel = false;
   // Weights that do not train need no input kept, unless an adapter on them does.
   bool frozen = false;
-  bool adapters_on_all = true;       // else on q and v only
+  AdapterTargets targets = kAllLinears;
   double adapter_dropout_bytes = 0;  // per input element of an adapter
 };
 

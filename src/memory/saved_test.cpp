@@ -38,7 +38,7 @@ TEST(Saved, FrozenLinearsNeedNoInput) {
   Layer l = test::decoder_layer({1, 4096, 32, 8, 128, 14336, 1000});
   ActivationRules all, frozen, two;
   frozen.frozen = two.frozen = true;
-  two.adapters_on_all = false;
+  two.targets = kQueryValue;
   double whole = saved_for_backward(l, 4096, all).per_token;
   EXPECT_DOUBLE_EQ(saved_for_backward(l, 4096, frozen).per_token, whole);
   // The MLP's input (4096) and the down projection's input (14336) go.

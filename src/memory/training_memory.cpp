@@ -59,20 +59,26 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     expert_weights = experts.parameters() * state.weight;
   }
   m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3);
+  if (plan.offload_weights) m[MemoryTerm::weights] = 0;
   recorder.step([&] {
     return DerivationStep{&memory_formula::sharded_weights,
                           m[MemoryTerm::weights],
                           "B",
                           "stage " + std::to_string(stage),
-                          {{"dense", dense_weights, "B"},
+                          {{"dense", plan.offload_weights ? 0 : dense_weights, "B"},
                            {"dense_shards", plan.zero >= 3 ? dense_shards : 1, ""},
-                           {"experts", expert_weights, "B"},
+                           {"experts", plan.offload_weights ? 0 : expert_weights, "B"},
                            {"expert_shards", plan.zero >= 3 ? expert_shards : 1, ""}}};
   });
 
   KindShare scratch;
-  double unit = 0, unit_parameters = 0, largest_matrix = 0, adapter_in_out = 0;
-  double forward = 0, saved_layers = 0, working = 0;
+  double unit = 0, unit_parameters = 0, largest_matrix = 0;
+  double adapted = 0, adapter_in_out = 0, adapter_out = 0;
+  double forward = 0, saved_layers = 0, working = 0, widest = 0;
+  // The part of the layers that recomputation covers.
+  const double covered = plan.recompute == Recompute::full && plan.recompute_layers > 0
+                             ? std::min(1.0, plan.recompute_layers / std::max(1.0, layers.total()))
+                             : 1;
   const double element = activation_element(plan), scale = element / 2;
   const auto sp = static_cast<std::size_t>(plan.sequence_parallel ? 1 : 0);
   const auto how = static_cast<std::size_t>(plan.recompute);
@@ -93,13 +99,18 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     unit_parameters = std::max(unit_parameters, parameters);
     largest_matrix = std::max(largest_matrix, s.weights.largest_matrix);
     adapter_in_out += layers.stored(k) * s.weights.adapter_in_out;
+    adapter_out += layers.stored(k) * s.weights.adapter_out;
+    adapted += layers.stored(k) * s.weights.adapted;
     // Inputs of a fixed length may be longer than what is learnt from them: all is stated for a
     // token of `sequence_`.
     const double keys =
         d(positions_of(*kind_stacks_[k],
                        static_cast<std::int64_t>(kind_stacks_[k] == stack_ ? sequence_ : source_)));
     const double share = scale * keys / sequence_;
-    saved_layers += n * s.saved[sp][how].at(keys) * share;
+    const double kept = s.saved[sp][how].at(keys), all = s.saved[sp][0].at(keys);
+    const double of_layer = (covered * kept + (1 - covered) * all) * share;
+    saved_layers += n * of_layer;
+    widest = std::max(widest, of_layer);
     forward = std::max(forward, s.forward[sp].at(keys) * share);
     // A recomputed layer is rebuilt whole before its backward.
     if (plan.recompute == Recompute::full)
@@ -111,9 +122,14 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   if (tuning_) {
     const StateBytes a = plan.recipe == TrainRecipe::pure_bf16 ? state_bytes(TrainRecipe::pure_bf16)
                                                                : state_bytes(TrainRecipe::fp32);
-    const double parameters = adapter_rank_ * adapter_in_out;
+    WeightShare adapters;
+    adapters.kept_parameters = adapter_rank_ * adapter_in_out + (dora_ ? adapter_out : 0);
+    adapters.edges = adapter_in_out + adapter_rank_ * 2 * adapted;
+    adapters.vectors = dora_ ? adapter_out : 0;
+    const double parameters = adapters.parameters();
+    const double moments = moment_bytes(adapters, plan.optimizer, a.moment);
     m[MemoryTerm::adapters] =
-        parameters * (a.weight + a.gradient + a.moments) / (plan.zero >= 3 ? dense_shards : 1);
+        (parameters * (a.weight + a.gradient) + moments) / (plan.zero >= 3 ? dense_shards : 1);
     gradients = 0;
     persistent = m[MemoryTerm::adapters];
     recorder.step([&] {
@@ -121,9 +137,9 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                             m[MemoryTerm::adapters],
                             "B",
                             "stage " + std::to_string(stage),
-                            {{"rank", adapter_rank_, ""},
-                             {"in_plus_out", adapter_in_out, ""},
-                             {"state_bytes", a.weight + a.gradient + a.moments, "B"},
+                            {{"parameters", parameters, ""},
+                             {"state_bytes", a.weight + a.gradient, "B"},
+                             {"moments", moments, "B"},
                              {"shards", plan.zero >= 3 ? dense_shards : 1, ""}}};
     });
   } else {
@@ -131,8 +147,13 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
         divided(dense.parameters() * state.gradient, experts.parameters() * state.gradient, 2);
     m[MemoryTerm::master_weights] =
         divided(dense.parameters() * state.master, experts.parameters() * state.master, 1);
-    m[MemoryTerm::optimizer] =
-        divided(dense.parameters() * state.moments, experts.parameters() * state.moments, 1);
+    const double dense_moments = moment_bytes(dense, plan.optimizer, state.moment);
+    const double expert_moments = moment_bytes(experts, plan.optimizer, state.moment);
+    m[MemoryTerm::optimizer] = divided(dense_moments, expert_moments, 1);
+    // In host memory: offloaded, or paged there while activations need the device's.
+    const bool on_host = plan.offload_optimizer || plan.optimizer == Optimizer::adamw_8bit_paged;
+    if (on_host) m[MemoryTerm::optimizer] = 0;
+    if (plan.offload_optimizer) m[MemoryTerm::master_weights] = 0;
     persistent = m[MemoryTerm::master_weights] + m[MemoryTerm::optimizer];
     recorder.step([&] {
       return DerivationStep{&memory_formula::optimizer,
@@ -143,15 +164,19 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                              {"dense_shards", plan.zero >= 1 ? dense_shards : 1, ""},
                              {"experts", experts.parameters(), ""},
                              {"expert_shards", plan.zero >= 1 ? expert_shards : 1, ""},
-                             {"master_bytes", state.master, "B"},
-                             {"moment_bytes", state.moments, "B"}}};
+                             {"master_bytes", plan.offload_optimizer ? 0 : state.master, "B"},
+                             {"dense_moments", on_host ? 0 : dense_moments, "B"},
+                             {"expert_moments", on_host ? 0 : expert_moments, "B"}}};
     });
   }
 
   // Whole units at once under ZeRO-3; the dequantised matrix of a quantised base; 16-bit copies
   // that autocast keeps.
   const bool whole = plan.zero >= 3 && dense_shards > 1;
-  const double whole_units = whole ? engine_.gathered_layers * unit : 0;
+  // Without resharding every layer stays whole from its forward to its backward pass.
+  const double whole_units = !whole         ? 0
+                             : plan.reshard ? engine_.gathered_layers * unit
+                                            : dense_weights + expert_weights;
   const double unit_gradient = whole && !tuning_ ? unit_parameters * state.gradient : 0;
   const bool quantised = tuning_ && (bits > 0 ? info(plan.weights).weight_only || quantised_base_
                                               : info(main_format_).weight_only);
@@ -173,8 +198,10 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                            {"casts", casts, "B"}}};
   });
 
-  // Activations of the micro-batches in flight; one layer's forward temporaries on top.
-  const double flight = in_flight(plan, stage);
+  // Activations of the micro-batches in flight; one layer's forward temporaries on top. Offloaded
+  // ones leave while the next layer runs.
+  const double flight = plan.offload_activations ? 1 : in_flight(plan, stage);
+  if (plan.offload_activations) saved_layers = std::min(saved_layers, 2 * widest);
   double activations = tokens * saved_layers * flight;
   const double shard = plan.sequence_parallel ? std::max(plan.tensor, 1) : 1;
   const double h = d(stack_->hidden);

@@ -131,6 +131,8 @@ std::optional<Message> check_split(const Stack& stack, const Plan& p, bool servi
     if (p.accumulation % p.pipeline != 0)
       return message(PlanMessage::interleaving_micro_batches, p.accumulation, p.pipeline);
   }
+  if (p.offload_weights && p.zero != 3 && !serving)
+    return message(PlanMessage::offload_needs_zero3, p.zero);
   if (p.zero == 2 && p.pipeline > 1 && !serving)
     return message(PlanMessage::zero_with_pipeline, p.zero);
   return std::nullopt;

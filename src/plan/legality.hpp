@@ -25,6 +25,7 @@ inline std::optional<Message> check_split(const Stack& stack, const Plan& plan) 
 inline int expert_tensor_ranks(const Plan& p, bool serving) {
   const int e = p.expert > 1 ? p.expert : 1;
   if (serving) return p.tensor / e > 1 ? p.tensor / e : 1;
+  if (p.expert_tensor > 0) return p.expert_tensor;
   return p.data * p.context % e == 0 ? p.tensor : 1;
 }
 

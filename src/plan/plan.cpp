@@ -1,6 +1,47 @@
 #include "plan/plan.hpp"
 
+#include <array>
+#include <utility>
+
+#include "plan/request.hpp"
+
 namespace trigon {
+namespace {
+
+constexpr std::array<std::pair<Optimizer, std::string_view>, 8> kOptimizers{{
+    {Optimizer::adamw, "adamw"},
+    {Optimizer::adamw_8bit, "adamw_8bit"},
+    {Optimizer::adamw_8bit_paged, "adamw_8bit_paged"},
+    {Optimizer::adafactor, "adafactor"},
+    {Optimizer::lion, "lion"},
+    {Optimizer::muon, "muon"},
+    {Optimizer::sgd, "sgd"},
+    {Optimizer::sgd_momentum, "sgd_momentum"},
+}};
+
+}  // namespace
+
+std::string_view optimizer_name(Optimizer o) {
+  for (const auto& [value, name] : kOptimizers)
+    if (value == o) return name;
+  return {};
+}
+
+std::optional<Optimizer> optimizer_of(std::string_view name) {
+  for (const auto& [value, known] : kOptimizers)
+    if (known == name) return value;
+  return std::nullopt;
+}
+
+void take_switches(const PlanRequest& fixed, Plan& plan) {
+  plan.expert_tensor = fixed.expert_tensor.value_or(0);
+  plan.recompute_layers = fixed.recompute_layers.value_or(0);
+  plan.optimizer = fixed.optimizer.value_or(Optimizer::adamw);
+  plan.reshard = fixed.reshard.value_or(true);
+  plan.offload_optimizer = fixed.offload_optimizer.value_or(false);
+  plan.offload_weights = fixed.offload_weights.value_or(false);
+  plan.offload_activations = fixed.offload_activations.value_or(false);
+}
 
 std::string write_plan(const Plan& p) {
   std::string out;

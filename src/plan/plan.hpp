@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/format.hpp"
 
@@ -20,21 +21,41 @@ enum class TrainRecipe : std::uint8_t {
   fp32
 };
 
+enum class Optimizer : std::uint8_t {
+  adamw,             // two moments
+  adamw_8bit,        // two moments of one byte and a scale for each block of 256
+  adamw_8bit_paged,  // the same in unified memory, which the driver moves to the host when short
+  adafactor,         // a row and a column of second moments for each matrix
+  lion,              // one moment
+  muon,              // one moment for matrices of the layers, AdamW for the rest
+  sgd,               // nothing
+  sgd_momentum       // one moment
+};
+std::string_view optimizer_name(Optimizer o);
+std::optional<Optimizer> optimizer_of(std::string_view name);
+
 struct Plan {
   std::int32_t tensor = 1;    // TP
   std::int32_t pipeline = 1;  // PP
   std::int32_t virtual_stages = 1;
-  std::int32_t data = 1;          // DP; replicas when serving
-  std::int32_t context = 1;       // CP
-  std::int32_t expert = 1;        // EP, inside the data x context group when training,
-                                  // inside the tensor group when serving
-  std::int32_t zero = 0;          // ZeRO stage (FSDP is 3)
-  std::int32_t micro_batch = 1;   // sequences (training), or sequences in flight per replica
-                                  // (serving: the decode batch)
-  std::int32_t accumulation = 1;  // micro-batches per step and data rank
+  std::int32_t data = 1;           // DP; replicas when serving
+  std::int32_t context = 1;        // CP
+  std::int32_t expert = 1;         // EP, inside the data x context group when training,
+                                   // inside the tensor group when serving
+  std::int32_t expert_tensor = 0;  // ranks that divide one expert in training; 0: what
+                                   // `expert_tensor_ranks` derives
+  std::int32_t zero = 0;           // ZeRO stage (FSDP is 3)
+  std::int32_t micro_batch = 1;    // sequences (training), or sequences in flight per replica
+                                   // (serving: the decode batch)
+  std::int32_t accumulation = 1;   // micro-batches per step and data rank
   Recompute recompute = Recompute::none;
+  std::int32_t recompute_layers = 0;  // of a stage, that full recomputation covers; 0: all
   bool sequence_parallel = false;
+  bool reshard = true;  // ZeRO-3: gathered weights are dropped after the forward pass
   TrainRecipe recipe = TrainRecipe::mixed_16bit;
+  Optimizer optimizer = Optimizer::adamw;
+  // Kept in host memory between uses.
+  bool offload_optimizer = false, offload_weights = false, offload_activations = false;
   Format weights = Format::bf16;  // what the matrices are stored in
   Format kv = Format::bf16;
   Format activations = Format::bf16;  // what the arithmetic uses

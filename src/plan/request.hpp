@@ -11,7 +11,10 @@ namespace trigon {
 struct PlanRequest {
   std::optional<std::int32_t> tensor, pipeline, virtual_stages, data, context, expert, zero;
   std::optional<std::int32_t> micro_batch;  // sequences per micro-batch, or the decode batch
+  std::optional<std::int32_t> expert_tensor, recompute_layers;
   std::optional<Recompute> recompute;
+  std::optional<Optimizer> optimizer;
+  std::optional<bool> reshard, offload_optimizer, offload_weights, offload_activations;
   std::optional<bool> sequence_parallel;
   std::optional<TrainRecipe> recipe;
   std::optional<Format> weights, kv, activations;
@@ -21,5 +24,8 @@ struct PlanRequest {
   std::optional<bool> latent_cache;          // MLA: the latent is cached, not the heads
   std::optional<std::int64_t> chunk_tokens;  // tokens of one forward: llama.cpp's n_ubatch
 };
+
+// Copies what no search varies: optimizer, offloading, and how experts and recomputation are cut.
+void take_switches(const PlanRequest& fixed, Plan& plan);
 
 }  // namespace trigon

@@ -51,7 +51,14 @@ JsonNode request_json(const PlanRequest& p) {
   put("zero", p.zero);
   put("micro_batch", p.micro_batch);
   if (p.recompute) out.set("recompute", recompute_name(*p.recompute));
+  put("recompute_layers", p.recompute_layers);
+  put("expert_tensor", p.expert_tensor);
   put("sequence_parallel", p.sequence_parallel);
+  put("reshard", p.reshard);
+  if (p.optimizer) out.set("optimizer", optimizer_name(*p.optimizer));
+  put("offload_optimizer", p.offload_optimizer);
+  put("offload_weights", p.offload_weights);
+  put("offload_activations", p.offload_activations);
   if (p.recipe) out.set("recipe", recipe_name(*p.recipe));
   if (p.weights) out.set("weights", info(*p.weights).name);
   if (p.kv) out.set("kv", info(*p.kv).name);
@@ -127,7 +134,9 @@ JsonNode job_json(const Job& job) {
     out.set("task", "finetune").set("method", method_name(f->method)).set("tokens", f->tokens);
     out.set("sequence_tokens", f->sequence).set("global_batch_sequences", f->global_batch);
     if (f->method != TuneMethod::full)
-      out.set("rank", f->rank).set("adapt_all_linears", f->adapt_all_linears);
+      out.set("rank", f->rank)
+          .set("adapter_targets", write_targets(f->targets))
+          .set("dora", f->dora);
     out.set("deadline_seconds", JsonNode(base(f->deadline)));
   }
   return out;
@@ -148,6 +157,7 @@ JsonNode plan_json(const Plan& p) {
       .set("recompute", recompute_name(p.recompute))
       .set("sequence_parallel", p.sequence_parallel)
       .set("recipe", recipe_name(p.recipe))
+      .set("optimizer", optimizer_name(p.optimizer))
       .set("weights", info(p.weights).name)
       .set("kv", info(p.kv).name)
       .set("activations", info(p.activations).name);

@@ -111,6 +111,7 @@ void training_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool m
                 plan.sequence_parallel = fixed.sequence_parallel.value_or(t > 1);
                 plan.recipe = fixed.recipe.value_or(recipe_of(engine));
                 plan.virtual_stages = fixed.virtual_stages.value_or(1);
+                take_switches(fixed, plan);
                 out.push_back(plan);
               }
             }

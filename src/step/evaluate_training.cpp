@@ -15,21 +15,22 @@ const TrainPass& pass_of(const Tables& t, const Plan& p) {
   return t.train.pass[i];
 }
 
-// Bytes the optimizer step reads and writes for each parameter it owns: gradient, master weight
-// and two moments read, master weight, moments and the 16-bit weight written.
-double optimizer_bytes(TrainRecipe r) {
-  switch (r) {
-    case TrainRecipe::mixed_16bit:
-      return 2 + 12 + 12 + 2;
-    case TrainRecipe::mixed_fp32_grad:
-      return 4 + 12 + 12 + 2;
-    case TrainRecipe::pure_bf16:
-      return 2 + 6 + 6;
-    case TrainRecipe::autocast_fp32:
-    case TrainRecipe::fp32:
-      return 4 + 12 + 12;
-  }
-  return 28;
+// Bytes the optimizer step reads and writes for each parameter it owns: gradient read, master
+// weight (or the weight itself) and moments read and written, the 16-bit copy of a master written.
+double optimizer_bytes(const Plan& plan) {
+  double gradient = 4, word = 4, copy = 0, moment = 4;
+  if (plan.recipe == TrainRecipe::mixed_16bit) gradient = 2;
+  if (plan.recipe == TrainRecipe::mixed_16bit || plan.recipe == TrainRecipe::mixed_fp32_grad)
+    copy = 2;
+  if (plan.recipe == TrainRecipe::pure_bf16) gradient = word = moment = 2;
+  double moments = 2 * moment;
+  if (plan.optimizer == Optimizer::adamw_8bit || plan.optimizer == Optimizer::adamw_8bit_paged)
+    moments = 2;
+  if (plan.optimizer == Optimizer::lion || plan.optimizer == Optimizer::muon ||
+      plan.optimizer == Optimizer::sgd_momentum)
+    moments = moment;
+  if (plan.optimizer == Optimizer::sgd || plan.optimizer == Optimizer::adafactor) moments = 0;
+  return gradient + 2 * (word + moments) + copy;
 }
 
 double gradient_bytes(TrainRecipe r) {
@@ -60,7 +61,10 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   double ends = stages > 1 ? std::max(first_ends, last_ends) : first_ends + last_ends;
   double forward = pass.forward * share +
                    (stages > 1 ? pass.ends_forward : pass.ends_forward + pass.embedding_forward);
-  double recompute = recompute_layers * share;
+  double covered = plan.recompute == Recompute::full && plan.recompute_layers > 0
+                       ? std::min(1.0, plan.recompute_layers / std::max(1.0, t.layers * share))
+                       : 1;
+  double recompute = recompute_layers * share * covered;
   double send = 0;
   int stride = plan.tensor * plan.context * plan.data;
   // Where one boundary crosses the network, the stages beside it set the pace.
@@ -118,7 +122,16 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   double owned = plan.zero >= 1 ? dense_trained / replicas + expert_trained / expert_replicas
                                 : dense_trained + expert_trained;
   double sustained = d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor;
-  double optimizer = owned * optimizer_bytes(plan.recipe) / sustained;
+  // Offloaded states stay behind the host link: gradients go down and weights come up once a step,
+  // offloaded weights come up for each pass of each micro-batch. The host's own work is not priced.
+  double host_bytes = 0;
+  if (plan.offload_optimizer) host_bytes += owned * (grad + 2);
+  if (plan.offload_weights)
+    host_bytes += 2 * m * (dense / replicas + experts / expert_replicas) *
+                  bits_per_element(t.domain.weights.value_or(Format::bf16)) / 8;
+  const auto& host_link = d.accelerator->pcie_one_way;
+  double transfer = host_link ? host_bytes / host_link->in_base() : 0;
+  double optimizer = owned * optimizer_bytes(plan) / sustained + transfer;
   double step = m * micro + bubble + exposed + optimizer + d.engine.step_overhead_seconds;
 
   double sequences = static_cast<double>(plan.micro_batch) * m * plan.data;
@@ -151,7 +164,7 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   e[Metric::samples_per_second_per_gpu] = sequences / step / cards;
   e[Metric::model_flops_per_gpu_second] = model_flops / step / cards;
   e[Metric::mfu] = model_flops / (step * cards * peak);
-  e[Metric::hfu] = (model_flops + sequences * repeated) / (step * cards * peak);
+  e[Metric::hfu] = (model_flops + sequences * repeated * covered) / (step * cards * peak);
   e[Metric::time_to_train_seconds] = tokens / step_tokens * step;
   if constexpr (Recorder::on) {
     recorder.step([&] {
@@ -187,9 +200,10 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
                             "s",
                             "one rank",
                             {{"parameters", owned, ""},
-                             {"bytes", optimizer_bytes(plan.recipe), "B"},
+                             {"bytes", optimizer_bytes(plan), "B"},
                              {"bandwidth", sustained, "B/s",
-                              "accelerator/" + d.accelerator->id + "#memory.bandwidth_gb_per_s"}}};
+                              "accelerator/" + d.accelerator->id + "#memory.bandwidth_gb_per_s"},
+                             {"transfer", transfer, "s"}}};
     });
     recorder.step([&] {
       return DerivationStep{

@@ -469,7 +469,7 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
       // LoRA trains rank * (in + out) parameters for each adapted matrix.
       ShareRules rules;
       rules.adapters = true;
-      rules.adapt_all = j->adapt_all_linears;
+      rules.targets = j->targets;
       tr.trainable_parameters = 0;
       for (const Stack* s : stacks_in_order(model))
         for (const LayerRun& run : s->runs)

@@ -90,7 +90,7 @@ TEST_F(Prepared, LowRankAdapters) {
   job.global_batch = 4;
   job.tokens = 1e6;
   job.rank = 16;
-  job.adapt_all_linears = false;
+  job.targets = kQueryValue;
   Model model = test::llama2_7b();
   Tables t = tables(model, job, {});
   // Query and value of 32 layers: 16 x (4096 + 4096) each.

@@ -71,7 +71,7 @@ Job any_job(bool serving) {
   f.method = one_of<TuneMethod>({TuneMethod::full, TuneMethod::lora, TuneMethod::qlora});
   f.sequence = between(1, 8192);
   f.rank = f.method == TuneMethod::full ? 0 : between(1, 64);
-  f.adapt_all_linears = between(0, 1) == 1;
+  if (between(0, 1) == 1) f.targets = kQueryValue;
   return f;
 }
 
