@@ -86,10 +86,7 @@ std::vector<Flag> make() {
       {"optimizer", "", K::choice,
        "adamw|adamw_8bit|adamw_8bit_paged|adafactor|lion|muon|sgd|sgd_momentum", M::doc_optimizer,
        "adamw", 1, 0, kJobs, plan, false},
-      {"offload", "", K::choice,
-       "optimizer|weights|activations|optimizer+weights|optimizer+activations|"
-       "weights+activations|optimizer+weights+activations",
-       M::doc_offload, "", 1, 0, kJobs, plan, false},
+      {"offload", "", K::list, "PARTS", M::doc_offload, "", 1, 0, kJobs, plan, false},
       {"no-reshard", "", K::on_off, "", M::doc_no_reshard, "", 1, 0, kJobs, plan, false},
       {"sequence-parallel", "", K::on_off, "", M::doc_sequence_parallel, "", 1, 0, kJobs, plan,
        false},

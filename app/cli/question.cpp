@@ -93,6 +93,25 @@ void read_job(Reader& r, Asking& a) {
   }
 }
 
+std::optional<Error> read_offload(const Setting& s, PlanRequest& plan) {
+  std::string_view list = s.text;
+  while (!list.empty()) {
+    const std::size_t end = list.find(',');
+    const std::string_view part = list.substr(0, end);
+    list = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
+    if (part == "optimizer")
+      plan.offload_optimizer = true;
+    else if (part == "weights")
+      plan.offload_weights = true;
+    else if (part == "activations")
+      plan.offload_activations = true;
+    else
+      return Error{ErrorCode::bad_argument, message(AppMessage::no_such_part, part), s.origin,
+                   message(AppMessage::parts_are)};
+  }
+  return std::nullopt;
+}
+
 void read_plan(Reader& r, Asking& a) {
   PlanRequest& plan = a.plan;
   const Settings& s = r.settings;
@@ -112,11 +131,7 @@ void read_plan(Reader& r, Asking& a) {
   r.take("vpp", parse_whole, plan.virtual_stages);
   if (const Setting* o = s.find("optimizer")) plan.optimizer = optimizer_of(o->text);
   if (s.on("no-reshard")) plan.reshard = false;
-  if (const Setting* o = s.find("offload")) {
-    plan.offload_optimizer = o->text.find("optimizer") != std::string::npos;
-    plan.offload_weights = o->text.find("weights") != std::string::npos;
-    plan.offload_activations = o->text.find("activations") != std::string::npos;
-  }
+  if (const Setting* o = s.find("offload"); o && !r.error) r.error = read_offload(*o, plan);
   if (const Setting* sp = s.find("sequence-parallel")) plan.sequence_parallel = sp->text != "false";
   plan.weights = format_setting(s, "quant");
   plan.kv = format_setting(s, "kv");

@@ -25,9 +25,15 @@ double wish(const Setup& s, const Evaluation& e) {
   return serve.rate ? e[Metric::utilization] : 1 / e[Metric::requests_per_second];
 }
 
+bool has_room(const MemoryModel& memory, const Plan& plan) {
+  const RankMemory rank = memory.fullest(plan).memory;
+  const Range used = MemoryModel::total_range(rank), budget = memory.budget_bytes(plan, rank);
+  return used.value <= kTightShare * budget.value && used.high <= budget.low;
+}
+
 }  // namespace
 
-Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed) {
+Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling filling) {
   BestPlan out;
   int cards = s.cluster.count();
   std::vector<Plan> plans;
@@ -78,13 +84,15 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed) {
   if (legal.empty()) return out;
   auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());
-  using Key = std::tuple<double, double, int>;
+  using Key = std::tuple<double, bool, double, int>;
   std::optional<Key> best;
   auto consider = [&](const Plan& p) {
     Evaluation e = evaluate(*tables, p);
     ++out.counts.plans_evaluated;
     Chosen c{p, e, limit_excess(s, e)};
-    Key key{c.excess, rounded(wish(s, e)), p.tensor * p.pipeline};
+    const bool tight = filling == Filling::with_room && s.training && c.excess == 0 &&
+                       !has_room(tables->memory, p);
+    Key key{c.excess, tight, rounded(wish(s, e)), p.tensor * p.pipeline};
     if (!best || key < *best) {
       best = key;
       out.best = std::move(c);

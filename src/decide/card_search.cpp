@@ -102,7 +102,7 @@ CardResult search_format(const Catalogues& all, const Question& q, const Objecti
     // GGUF types belong to engines on ggml, the others to the rest.
     if (narrowed && info(*narrowed).gguf != s->engine.compute_buffer) return r;
     ++r.counts.counts;
-    auto found = best_plan(*s, q.plan);
+    auto found = best_plan(*s, q.plan, Filling::with_room);
     if (!found) {
       r.rejection = found.error().what;
       return r;

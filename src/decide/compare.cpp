@@ -24,7 +24,7 @@ Result<CompareAnswer> compare(const Catalogues& all, const Question& q,
   for (const Cluster& cluster : clusters) {
     auto s = set_up(all, q, cluster);
     if (!s) return tl::unexpected(s.error());
-    auto best = best_plan(*s, q.plan);
+    auto best = best_plan(*s, q.plan, Filling::with_room);
     if (!best) return tl::unexpected(best.error());
     if (!best->best)
       return fail(

@@ -6,9 +6,6 @@
 namespace trigon {
 namespace {
 
-// Memory that is nearly full leaves no room for what was not counted.
-constexpr double kTightShare = 0.9;
-
 FitRow row_of(PlanReport r) {
   FitRow row;
   const auto& used = r[Metric::memory_bytes];
@@ -34,7 +31,7 @@ FitRow row_of(PlanReport r) {
 Result<FitAnswer> fit(const Catalogues& all, const Question& q, const Cluster& cluster) {
   auto s = set_up(all, q, cluster);
   if (!s) return tl::unexpected(s.error());
-  auto best = best_plan(*s, q.plan);
+  auto best = best_plan(*s, q.plan, Filling::with_room);
   if (!best) return tl::unexpected(best.error());
   FitAnswer a;
   a.job = s->job;
