@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "evidence/calibrate_engines.hpp"
+#include "evidence/calibrate_memory.hpp"
 #include "evidence/calibrate_operators.hpp"
 #include "evidence/catalogue_names.hpp"
 #include "present/app_messages.hpp"
@@ -104,10 +105,26 @@ Result<Output> run_calibrate(Call& call) {
       tables.push_back(std::move(*table));
       source += (source.empty() ? "" : ", ") + fs::path(path).filename().string();
     }
-    auto fit = calibrate_engines(all, tables, row_names(all));
-    if (!fit) return tl::unexpected(fit.error());
-    for (const auto& [name, text] :
-         write_engine_sheets(*fit, source, date, "trigon calibrate FILE... --out FOLDER")) {
+    bool times = false, memory = false;
+    for (const CsvTable& table : tables) {
+      auto schema = detect_schema(table);
+      if (!schema) return tl::unexpected(schema.error());
+      (*schema == Schema::memory ? memory : times) = true;
+    }
+    constexpr const char* kCommand = "trigon calibrate FILE... --out FOLDER";
+    std::vector<std::pair<std::string, std::string>> sheets;
+    if (times) {
+      auto fit = calibrate_engines(all, tables, row_names(all));
+      if (!fit) return tl::unexpected(fit.error());
+      sheets = write_engine_sheets(*fit, source, date, kCommand);
+    }
+    if (memory) {
+      auto fit = calibrate_memory(all, tables, row_names(all));
+      if (!fit) return tl::unexpected(fit.error());
+      for (auto& s : write_memory_sheets(*fit, source, date, kCommand))
+        sheets.push_back(std::move(s));
+    }
+    for (const auto& [name, text] : sheets) {
       auto good = put(out->text, name, text, out->origin);
       if (!good) return tl::unexpected(good.error());
       said += name + "\n";

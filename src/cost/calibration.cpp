@@ -81,6 +81,14 @@ Result<Calibration> Calibration::load(const FactStore& store) {
   }
   const FactSheet* engines = store.find("calibration", "engines");
   c.engines_ = std::make_shared<EngineTable>(engines ? read_engine_table(*engines) : EngineTable());
+  if (const FactSheet* memory = store.find("memory_errors", "shipped"))
+    c.memory_errors_ = std::make_shared<MemoryErrorTable>(read_memory_errors(*memory));
+  return c;
+}
+
+Calibration Calibration::with_memory_errors(std::shared_ptr<const MemoryErrorTable> table) const {
+  Calibration c = *this;
+  c.memory_errors_ = std::move(table);
   return c;
 }
 

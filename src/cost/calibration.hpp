@@ -15,6 +15,7 @@
 #include "base/facts.hpp"
 #include "cost/messages.hpp"
 #include "hardware/accelerator.hpp"
+#include "memory/memory_errors.hpp"
 
 namespace trigon {
 
@@ -136,9 +137,16 @@ class Calibration {
   Calibration with_engines(std::shared_ptr<const EngineTable> table) const;
   const EngineTable& engines() const { return *engines_; }
 
+  // How far an engine's memory may be from what is counted for it.
+  MemoryErrors memory_errors(std::string_view engine, bool training) const {
+    return find_memory_errors(*memory_errors_, engine, training);
+  }
+  Calibration with_memory_errors(std::shared_ptr<const MemoryErrorTable> table) const;
+
  private:
   std::map<std::string, const FactSheet*, std::less<>> operators_, links_;
   std::shared_ptr<const EngineTable> engines_;
+  std::shared_ptr<const MemoryErrorTable> memory_errors_ = std::make_shared<MemoryErrorTable>();
   std::array<double, kErrorGroups> shift_{};
 };
 

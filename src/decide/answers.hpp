@@ -13,6 +13,7 @@
 #include "engine/policy.hpp"
 #include "hardware/cluster.hpp"
 #include "job/job.hpp"
+#include "memory/memory_errors.hpp"
 #include "model/model.hpp"
 #include "plan/request.hpp"
 #include "step/evaluation.hpp"
@@ -29,6 +30,7 @@ struct PlanReport {
   Plan plan;
   MetricEstimates metrics;
   RankMemory memory;      // of the fullest rank, by term
+  MemoryErrors memory_errors;
   int fullest_stage = 0;  // pipeline stage of that rank
   bool fits = false;
   bool meets_limits = false;

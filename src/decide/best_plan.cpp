@@ -25,9 +25,9 @@ double wish(const Setup& s, const Evaluation& e) {
   return serve.rate ? e[Metric::utilization] : 1 / e[Metric::requests_per_second];
 }
 
-bool has_room(const MemoryModel& memory, const Plan& plan) {
+bool has_room(const MemoryModel& memory, const MemoryErrors& errors, const Plan& plan) {
   const RankMemory rank = memory.fullest(plan).memory;
-  const Range used = MemoryModel::total_range(rank), budget = memory.budget_bytes(plan, rank);
+  const Range used = range_of(rank, errors), budget = memory.budget_bytes(plan, rank);
   return used.value <= kTightShare * budget.value && used.high <= budget.low;
 }
 
@@ -86,12 +86,13 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling fil
   if (!tables) return tl::unexpected(tables.error());
   using Key = std::tuple<double, bool, double, int>;
   std::optional<Key> best;
+  const MemoryErrors errors = s.calibration->memory_errors(s.engine.id, s.training);
   auto consider = [&](const Plan& p) {
     Evaluation e = evaluate(*tables, p);
     ++out.counts.plans_evaluated;
     Chosen c{p, e, limit_excess(s, e)};
     const bool tight = filling == Filling::with_room && s.training && c.excess == 0 &&
-                       !has_room(tables->memory, p);
+                       !has_room(tables->memory, errors, p);
     Key key{c.excess, tight, rounded(wish(s, e)), p.tensor * p.pipeline};
     if (!best || key < *best) {
       best = key;

@@ -139,7 +139,8 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
   auto set = [&](Metric m, double v, double low, double high, Basis b) {
     r.metrics[static_cast<std::size_t>(m)] = Estimate<double>{v, low, high, b};
   };
-  Range total = MemoryModel::total_range(base.memory);
+  r.memory_errors = s.calibration->memory_errors(s.engine.id, s.training);
+  Range total = range_of(base.memory, r.memory_errors);
   Range budget = tables->memory.budget_bytes(r.plan, base.memory);
   set(Metric::memory_bytes, total.value, total.low, total.high, Basis::analytic);
   set(Metric::usable_bytes, budget.value, budget.low, budget.high,

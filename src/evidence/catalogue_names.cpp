@@ -136,24 +136,25 @@ RowNames row_names(const Catalogues& all) {
 std::vector<Calibration> unseen_calibrations(const Catalogues& all) {
   std::vector<Calibration> out;
   for (int fold = 0; fold < kFolds; ++fold) {
-    const FactSheet* sheet = all.facts.find("calibration_fold", std::to_string(fold));
-    if (!sheet) return {};
-    out.push_back(
-        all.calibration.with_engines(std::make_shared<EngineTable>(read_engine_table(*sheet))));
+    const std::string k = std::to_string(fold);
+    const FactSheet* engines = all.facts.find("calibration_fold", k);
+    const FactSheet* memory = all.facts.find("memory_errors", "without-" + k);
+    if (!engines) return {};
+    Calibration c =
+        all.calibration.with_engines(std::make_shared<EngineTable>(read_engine_table(*engines)));
+    if (memory)
+      c = c.with_memory_errors(std::make_shared<MemoryErrorTable>(read_memory_errors(*memory)));
+    out.push_back(std::move(c));
   }
   return out;
 }
 
 RowNames row_names_unseen(const Catalogues& all) {
-  auto folds = std::make_shared<std::map<int, Calibration>>();
-  for (int fold = 0; fold < kFolds; ++fold)
-    if (const FactSheet* sheet = all.facts.find("calibration_fold", std::to_string(fold)))
-      folds->emplace(fold, all.calibration.with_engines(
-                               std::make_shared<const EngineTable>(read_engine_table(*sheet))));
+  auto folds = std::make_shared<std::vector<Calibration>>(unseen_calibrations(all));
   RowNames n = row_names(all);
   n.unseen = [folds](int fold) -> const Calibration* {
-    const auto found = folds->find(fold);
-    return found == folds->end() ? nullptr : &found->second;
+    const auto i = static_cast<std::size_t>(fold);
+    return fold < 0 || i >= folds->size() ? nullptr : &(*folds)[i];
   };
   return n;
 }

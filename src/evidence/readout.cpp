@@ -42,20 +42,13 @@ Number static_seconds(const Readout& r, const EstimateAnswer& a) {
 }
 
 Number memory_sum(const Readout& r, const EstimateAnswer& a) {
-  double sum = 0;
-  for (const MemoryTerm t : r.terms) sum += a.report.memory[t];
+  MemoryTerms terms = 0;
+  for (const MemoryTerm t : r.terms) terms |= bit(t);
+  const Range sum = range_of(a.report.memory, a.report.memory_errors, terms);
   double k = r.scale;
   if (r.over_ranks) k *= a.report.plan.ranks();
-  sum += r.plus / k;
-  // The terms have no range of their own here: they share that of the peak.
-  double low = 1, high = 1;
-  Basis basis = Basis::analytic;
-  if (const Number peak = metric_of(a, Metric::memory_bytes); peak && peak->value > 0) {
-    low = peak->low / peak->value;
-    high = peak->high / peak->value;
-    basis = peak->basis;
-  }
-  return Estimate<double>{k * sum, k * sum * low, k * sum * high, basis};
+  return Estimate<double>{k * sum.value + r.plus, k * sum.low + r.plus, k * sum.high + r.plus,
+                          Basis::analytic};
 }
 
 }  // namespace

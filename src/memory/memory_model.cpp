@@ -367,28 +367,4 @@ bool MemoryModel::fits(const Plan& plan) const {
   return fits_at(plan, serving_ ? asked(plan) : Load{});
 }
 
-// Relative errors of single terms before any calibration. Weights and caches are counted byte by
-// byte; the rest follows mechanisms whose published figures scatter about so much.
-Range MemoryModel::total_range(const RankMemory& m) {
-  constexpr std::array<double, kMemoryTerms> error = {
-      0.002,  // weights
-      0.002,  // kv_cache
-      0.25,   // activations
-      0.25,   // logits
-      0.002,  // gradients
-      0.002,  // master_weights
-      0.002,  // optimizer
-      0.05,   // adapters
-      0.25,   // gathered
-      0.5,    // context
-      0.5,    // collectives
-      0.5,    // graphs
-      0.5     // fragmentation
-  };
-  double spread = 0;
-  for (std::size_t i = 0; i < kMemoryTerms; ++i) spread += error[i] * m.bytes[i];
-  double t = m.total();
-  return {t - spread, t, t + spread};
-}
-
 }  // namespace trigon

@@ -52,8 +52,6 @@ class MemoryModel {
   Range budget_bytes(const Plan& plan) const;
   bool fits(const Plan& plan) const;
   Capacity capacity(const Plan& plan) const;
-  // Range of a total: exact terms keep their value, the others their term's relative error.
-  static Range total_range(const RankMemory& memory);
 
   bool serving() const { return serving_; }
   // The model does whole items by graphs: no cache, and only data parallelism divides anything.
