@@ -7,6 +7,13 @@
 namespace trigon::memory_formula {
 
 inline constexpr Formula weights{"memory.weights", "kept + matrices + experts"};
+inline constexpr Formula layer_weights{"memory.weights",
+                                       "sets * (kept + matrices) + layers * experts * expert"};
+inline constexpr Formula end_weights{"memory.weights", "embedding + head + others"};
+inline constexpr Formula layer_cache{"memory.kv_cache",
+                                     "layers * (tokens * token + sequences * state)"};
+inline constexpr Formula cache_token{"memory.kv_cache", "heads * (key + value) * bits / 8"};
+inline constexpr Formula saved_part{"memory.saved_activations", "width + keys * scores"};
 inline constexpr Formula sharded_weights{"memory.weights",
                                          "dense / dense_shards + experts / expert_shards"};
 inline constexpr Formula kv_cache{"memory.kv_cache", "sequences * bytes_per_sequence"};

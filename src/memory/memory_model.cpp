@@ -97,12 +97,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
   return m;
 }
 
-MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) const {
-  const Layer& layer = *kinds_[kind];
-  const std::int64_t hidden = kind_stacks_[kind]->hidden;
-  KindShare s;
-  s.weights = share_of(layer, tensor, rules_);
-  s.cache = cache_share(layer, caches_[kind], tensor, rules_);
+ActivationRules MemoryModel::activation_rules(std::size_t kind, int tensor) const {
   ActivationRules r;
   r.autograd = engine_.autograd;
   r.flash_attention = engine_.flash_attention;
@@ -110,8 +105,18 @@ MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) con
   r.frozen = tuning_;
   r.targets = targets_;
   r.adapter_dropout_bytes = engine_.adapter_dropout_bytes;
-  for (const SubLayer& part : layer.parts)
+  for (const SubLayer& part : kinds_[kind]->parts)
     if (auto mlp = std::get_if<Mlp>(&part)) r.dropout = engine_.dropout_masks && !mlp->gated;
+  return r;
+}
+
+MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) const {
+  const Layer& layer = *kinds_[kind];
+  const std::int64_t hidden = kind_stacks_[kind]->hidden;
+  KindShare s;
+  s.weights = share_of(layer, tensor, rules_);
+  s.cache = cache_share(layer, caches_[kind], tensor, rules_);
+  ActivationRules r = activation_rules(kind, tensor);
   for (int sp = 0; sp < 2; ++sp) {
     r.sequence_parallel = sp == 1;
     auto i = static_cast<std::size_t>(sp);
@@ -227,6 +232,7 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
       *experts += s.weights.experts.times(n * local / s.weights.expert_count / inner);
     }
   }
+  const double in_layers = Recorder::on ? dense.bytes(bits) : 0;
   const int i = degree_index(plan.tensor);
   const EndShare computed = i >= 0 ? EndShare{} : end_share(std::max(plan.tensor, 1));
   const EndShare& end = i >= 0 ? ends_[static_cast<std::size_t>(i)] : computed;
@@ -240,7 +246,11 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
     return w;
   };
   const bool first = stage == 0, last = stage == plan.pipeline - 1;
-  if (first && !engine_.embedding_on_host) dense += ends(end.embedding);
+  double embedding = 0, head = 0;
+  if (first && !engine_.embedding_on_host) {
+    dense += ends(end.embedding);
+    embedding = ends(end.embedding).bytes(bits);
+  }
   // Servers load the vision tower beside the first layers; ggml keeps it in a file of its own.
   if (first && serving_ && !engine_.compute_buffer) {
     dense.kept_bytes += tower_bytes_ / std::max(plan.tensor, 1);
@@ -248,9 +258,24 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
   }
   // A tied head is the embedding itself where both lie on the same device.
   const bool shared = stack_->tied && !stack_->head && first && !engine_.embedding_on_host;
-  if (last && !shared) dense += ends(end.head);
+  if (last && !shared) {
+    dense += ends(end.head);
+    head = ends(end.head).bytes(bits);
+  }
   if (last) dense += end.rest;
   if (first) dense += end.before;
+  if constexpr (Recorder::on) {
+    explain_weights(plan, stage, recorder);
+    const double others = dense.bytes(bits) - in_layers - embedding - head;
+    recorder.step([&] {
+      return DerivationStep{
+          &memory_formula::end_weights,
+          embedding + head + others,
+          "B",
+          "outside the layers",
+          {{"embedding", embedding, "B"}, {"head", head, "B"}, {"others", others, "B"}}};
+    });
+  }
   recorder.step([&] {
     return DerivationStep{&memory_formula::weights,
                           dense.bytes(bits) + experts->bytes(bits),

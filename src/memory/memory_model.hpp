@@ -100,6 +100,11 @@ class MemoryModel {
   RankMemory training_memory(const Plan& plan, int stage, Recorder& recorder) const;
   template <class Recorder>
   void add_runtime(const Plan& plan, RankMemory& memory, Recorder& recorder) const;
+  // What the terms of a rank are summed from, for those who listen.
+  void explain_weights(const Plan& plan, int stage, Record& record) const;
+  void explain_cache(const Plan& plan, int stage, const Load& load, Record& record) const;
+  void explain_saved(const Plan& plan, int stage, Record& record) const;
+  ActivationRules activation_rules(std::size_t kind, int tensor) const;
   FullestRank fullest_at(const Plan& plan, const Load& load) const;
   bool fits_at(const Plan& plan, const Load& load) const;
   Load asked(const Plan& plan) const;

@@ -69,6 +69,7 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
 
   const double cache = cache_of(plan, stage, load);
   m[MemoryTerm::kv_cache] = cache;
+  if constexpr (Recorder::on) explain_cache(plan, stage, load, recorder);
   recorder.step([&] {
     return DerivationStep{
         &memory_formula::kv_cache,

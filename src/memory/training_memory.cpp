@@ -226,6 +226,7 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     m[MemoryTerm::logits] = loss;
   else
     m[MemoryTerm::activations] += transient;
+  if constexpr (Recorder::on) explain_saved(plan, stage, recorder);
   recorder.step([&] {
     return DerivationStep{&memory_formula::saved,
                           activations,

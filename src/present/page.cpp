@@ -171,8 +171,25 @@ std::string substituted(const DerivationStep& step) {
 
 namespace {
 
+// Components of the memory table and the formulas that they come from, where names differ.
+constexpr std::pair<std::string_view, std::string_view> kComponents[] = {
+    {"activations", "memory.forward_peak"},
+    {"activations", "memory.compute_buffer"},
+    {"activations", "memory.saved_activations"},
+    {"activations", "memory.graph_activations"},
+    {"weights", "memory.graph_weights"},
+    {"kv", "memory.kv_cache"},
+    {"cache", "memory.kv_cache"},
+    {"master_weights", "memory.optimizer"},
+    {"context", "memory.runtime"},
+    {"collectives", "memory.runtime"},
+    {"graphs", "memory.runtime"},
+    {"compute_buffer", "memory.compute_buffer"}};
+
 bool is_called(const Formula& f, std::string_view term) {
   std::string_view name = f.name;
+  for (const auto& [component, formula] : kComponents)
+    if (component == term && formula == name) return true;
   auto dot = name.find('.');
   return name == term || name.substr(0, dot) == term ||
          (dot != name.npos && name.substr(dot + 1) == term);
