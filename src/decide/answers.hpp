@@ -29,9 +29,10 @@ struct PlanReport {
   std::optional<Item> item;  // what the model does in one go; absent: tokens
   Plan plan;
   MetricEstimates metrics;
-  RankMemory memory;      // of the fullest rank, by term
+  RankMemory memory;  // of the fullest rank, by term
   MemoryErrors memory_errors;
-  int fullest_stage = 0;  // pipeline stage of that rank
+  int fullest_stage = 0;           // pipeline stage of that rank
+  std::vector<RankMemory> stages;  // a rank of each stage, where a pipeline has several
   bool fits = false;
   bool meets_limits = false;
   std::optional<Format> narrowed;  // weights stored in fewer bits than the checkpoint's, as allowed

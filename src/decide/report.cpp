@@ -106,6 +106,10 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
   r.memory = base.memory;
   FullestRank fullest = tables->memory.fullest(r.plan);
   r.fullest_stage = fullest.stage;
+  for (int stage = 0; r.plan.pipeline > 1 && stage < r.plan.pipeline; ++stage) {
+    NoRecord quiet;
+    r.stages.push_back(tables->memory.evaluate(r.plan, stage, quiet));
+  }
   r.fits = base.fits;
   r.meets_limits = limit_excess(s, base, &r.violated) == 0;
 

@@ -76,6 +76,10 @@ inline const std::optional<Item>& item_of(const Job& job) {
   return std::visit([](const auto& j) -> const std::optional<Item>& { return j.item; }, job);
 }
 
+inline bool trains(const Job& job) {
+  return std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
+}
+
 // Tokens that the encoder of an encoder-decoder reads for a training sequence.
 inline std::int64_t training_source(const Job& job) {
   auto of = [](const auto& j) { return j.source > 0 ? j.source : j.sequence; };

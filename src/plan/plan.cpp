@@ -56,7 +56,17 @@ std::string write_plan(const Plan& p) {
   add("dp", p.data);
   add("cp", p.context);
   add("ep", p.expert);
+  add("etp", p.expert_tensor > 0 ? p.expert_tensor : 1);
   if (p.zero > 0) out += " zero" + std::to_string(p.zero);
+  if (p.recompute == Recompute::selective) out += " recompute-selective";
+  if (p.recompute == Recompute::full) {
+    out += " recompute";
+    if (p.recompute_layers > 0) out += std::to_string(p.recompute_layers);
+  }
+  if (p.optimizer != Optimizer::adamw) out += " " + std::string(optimizer_name(p.optimizer));
+  if (p.offload_optimizer) out += " offload-optimizer";
+  if (p.offload_weights) out += " offload-weights";
+  if (p.offload_activations) out += " offload-activations";
   if (!out.empty() && out[0] == ' ') out.erase(0, 1);
   return out;
 }

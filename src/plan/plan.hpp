@@ -63,7 +63,7 @@ struct Plan {
   std::int32_t ranks() const { return tensor * pipeline * data * context; }
 };
 
-// "tp4 pp2 dp8 zero1 mb2": degrees of one are left out; "1 card" plans say "tp1".
+// "tp4 pp2 dp8 zero1 recompute": degrees of one are left out; plans of one card say "tp1".
 std::string write_plan(const Plan& p);
 
 }  // namespace trigon

@@ -64,7 +64,7 @@ std::string estimate_text(const EstimateAnswer& a, const Asked& asked, const Tex
   for (std::size_t i = 0; i < kMetrics; ++i) all.push_back(static_cast<Metric>(i));
   page.heading(label(PresentMessage::heading_numbers, l));
   put_metrics(page, r, all, a.job);
-  put_memory(page, r);
+  put_memory(page, r, trains(a.job));
   put_assumptions(page, a.assumptions);
   put_warnings(page, r.warnings);
   if (style.explain && a.derivation)

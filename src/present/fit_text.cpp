@@ -82,7 +82,7 @@ std::string one_card(const FitAnswer& a, const Asked& asked, const TextStyle& st
   put_metrics(page, row.report, fit_metrics(a.job), a.job);
   page.raw("  " + std::string(label(PresentMessage::col_plan, style.language)) + ": " +
            plan_in_words(row.report) + "\n");
-  put_memory(page, row.report);
+  put_memory(page, row.report, trains(a.job));
   put_assumptions(page, a.assumptions);
   put_warnings(page, row.report.warnings);
   if (style.explain && a.derivation) put_derivation(page, *a.derivation);

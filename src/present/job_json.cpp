@@ -186,10 +186,14 @@ JsonNode report_json(const PlanReport& r) {
   JsonNode metrics = JsonNode::object();
   for (std::size_t i = 0; i < kMetrics; ++i)
     if (r.metrics[i]) metrics.set(metric_info(static_cast<Metric>(i)).json, json_of(*r.metrics[i]));
-  JsonNode memory = JsonNode::object();
-  for (std::size_t i = 0; i < kMemoryTerms; ++i)
-    if (r.memory.bytes[i] > 0)
-      memory.set(memory_term_json(static_cast<MemoryTerm>(i)), r.memory.bytes[i]);
+  auto terms = [](const RankMemory& m) {
+    JsonNode out = JsonNode::object();
+    for (std::size_t i = 0; i < kMemoryTerms; ++i)
+      if (m.bytes[i] > 0) out.set(memory_term_json(static_cast<MemoryTerm>(i)), m.bytes[i]);
+    return out;
+  };
+  JsonNode stages = JsonNode::array();
+  for (const RankMemory& m : r.stages) stages.add(terms(m));
   JsonNode violated = JsonNode::array(), warnings = JsonNode::array();
   for (const Message& m : r.violated) violated.add(message_json(m));
   for (const Message& m : r.warnings) warnings.add(message_json(m));
@@ -200,7 +204,8 @@ JsonNode report_json(const PlanReport& r) {
       .set("fits", r.fits)
       .set("meets_limits", r.meets_limits)
       .set("metrics", metrics)
-      .set("memory_per_rank", memory)
+      .set("memory_per_rank", terms(r.memory))
+      .set("memory_per_stage", stages)
       .set("fullest_stage", r.fullest_stage)
       .set("violated", violated)
       .set("warnings", warnings);

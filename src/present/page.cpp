@@ -107,7 +107,42 @@ void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& met
   }
 }
 
-void put_memory(Page& page, const PlanReport& r) {
+namespace {
+
+// Parameters, gradients and optimizer state: what training holds between two steps.
+double steady_bytes(const RankMemory& m) {
+  return m[MemoryTerm::weights] + m[MemoryTerm::gradients] + m[MemoryTerm::master_weights] +
+         m[MemoryTerm::optimizer] + m[MemoryTerm::adapters];
+}
+
+void put_stages(Page& page, const PlanReport& r, bool training) {
+  Language l = page.language();
+  page.heading(label(PresentMessage::heading_stages, l));
+  auto name = [&](MemoryTerm t) { return std::string(label(memory_term_label(t), l)); };
+  Table t(
+      {{std::string(label(PresentMessage::col_stage, l)), true},
+       {name(MemoryTerm::weights), true},
+       {training ? std::string(label(PresentMessage::col_states, l)) : name(MemoryTerm::kv_cache),
+        true},
+       {name(MemoryTerm::activations), true},
+       {std::string(label(PresentMessage::col_other, l)), true, 1},
+       {std::string(label(PresentMessage::row_sum, l)), true}});
+  const auto most = static_cast<std::size_t>(page.style().top > 0 ? page.style().top : 1 << 30);
+  for (std::size_t i = 0; i < r.stages.size() && i < most; ++i) {
+    const RankMemory& m = r.stages[i];
+    const double states =
+        training ? steady_bytes(m) - m[MemoryTerm::weights] : m[MemoryTerm::kv_cache];
+    const double alive = m[MemoryTerm::activations] + m[MemoryTerm::logits];
+    const double rest = m.total() - m[MemoryTerm::weights] - states - alive;
+    t.row({std::to_string(i), significant(m[MemoryTerm::weights] / kGi), significant(states / kGi),
+           significant(alive / kGi), significant(rest / kGi), significant(m.total() / kGi)});
+  }
+  page.table(t, 2);
+}
+
+}  // namespace
+
+void put_memory(Page& page, const PlanReport& r, bool training) {
   Language l = page.language();
   page.heading(label(PresentMessage::heading_memory, l));
   Table t({{std::string(label(PresentMessage::col_component, l)), false, 0, 12},
@@ -127,6 +162,19 @@ void put_memory(Page& page, const PlanReport& r) {
            significant(100 * usable / total, usable >= total ? 3 : 2)});
   }
   page.table(t, 2);
+  const RankMemory& m = r.memory;
+  if (training) {
+    // The counters of torch and of the driver, so that either can be held against this.
+    const double device =
+        m[MemoryTerm::context] + m[MemoryTerm::collectives] + m[MemoryTerm::graphs];
+    const double reserved = total - device;
+    page.paragraph(
+        say(PresentMessage::memory_counters, l,
+            {in_words(steady_bytes(m), "B"), in_words(reserved - m[MemoryTerm::fragmentation], "B"),
+             in_words(reserved, "B"), in_words(total, "B")}),
+        Tone::faint, 2, 2);
+  }
+  if (!r.stages.empty()) put_stages(page, r, training);
 }
 
 void put_assumptions(Page& page, const std::vector<Assumption>& assumptions) {

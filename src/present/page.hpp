@@ -43,7 +43,7 @@ std::string label_for(Metric m, const Job& job, Language language);
 void put_metrics(Page& page, const PlanReport& r, const std::vector<Metric>& metrics,
                  const Job& job);
 // Weights, KV cache ... of the fullest rank, with shares.
-void put_memory(Page& page, const PlanReport& r);
+void put_memory(Page& page, const PlanReport& r, bool training);
 void put_assumptions(Page& page, const std::vector<Assumption>& assumptions);
 void put_warnings(Page& page, const std::vector<Message>& warnings);
 void put_messages(Page& page, PresentMessage heading, const std::vector<Message>& messages);
