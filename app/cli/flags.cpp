@@ -3,7 +3,8 @@
 namespace trigon {
 namespace {
 
-constexpr std::uint16_t kJobs = verb_fit | verb_estimate | verb_recommend | verb_compare;
+constexpr std::uint16_t kJobs =
+    verb_fit | verb_estimate | verb_recommend | verb_compare | verb_check;
 constexpr std::uint16_t kItem = kJobs | verb_inspect;
 constexpr std::uint16_t kOne = verb_fit | verb_estimate;
 constexpr std::uint16_t kLimited = verb_estimate | verb_recommend | verb_compare;
@@ -19,7 +20,8 @@ std::vector<Flag> make() {
   constexpr M job = M::group_job, limits = M::group_limits, plan = M::group_plan,
               output = M::group_output, data = M::group_data;
   return {
-      {"on", "", K::text, "HARDWARE", M::doc_on, "", 1, 0, kOne, job, false},
+      {"on", "", K::text, "HARDWARE", M::doc_on, "", 1, 0, kOne | verb_check, job, false},
+      {"model", "", K::text, "MODEL", M::doc_model, "", 1, 0, verb_check, job, true},
       {"task", "", K::choice, "serve|batch|train|finetune", M::doc_task, "serve", 1, 0, kJobs, job,
        false},
       {"context", "", K::length, "TOKENS", M::doc_context, "", 1, 1e9, kJobs, job, false},
@@ -162,6 +164,12 @@ const std::vector<VerbInfo>& verbs() {
        "FILE",
        {"trigon inspect model.gguf", "trigon inspect llama-3.1-8b --json",
         "trigon inspect model.onnx --shape input=1x3x224x224"}},
+      {verb_check,
+       "check",
+       M::verb_check,
+       "[LOG|-]",
+       {"trigon check server.log", "dmesg | trigon check -",
+        "trigon check server.log --model llama-3.1-8b --on rtx-4090"}},
       {verb_catalog,
        "catalog",
        M::verb_catalog,

@@ -23,7 +23,8 @@ enum Verb : std::uint16_t {
   verb_config = 128,
   verb_version = 256,
   verb_help = 512,
-  verb_calibrate = 1024
+  verb_calibrate = 1024,
+  verb_check = 2048
 };
 
 struct VerbInfo {

@@ -114,6 +114,8 @@ Result<Output> run(Call& call) {
       return run_compare(call);
     case verb_inspect:
       return run_inspect(call);
+    case verb_check:
+      return run_check(call);
     case verb_catalog:
       return run_catalog(call);
     case verb_validate:

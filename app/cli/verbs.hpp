@@ -11,6 +11,7 @@ Result<Output> run_estimate(Call& call);
 Result<Output> run_recommend(Call& call);
 Result<Output> run_compare(Call& call);
 Result<Output> run_inspect(Call& call);
+Result<Output> run_check(Call& call);
 Result<Output> run_catalog(Call& call);
 Result<Output> run_validate(Call& call);
 Result<Output> run_calibrate(Call& call);
