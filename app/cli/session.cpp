@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "combinations.hpp"
 #include "hardware/names.hpp"
 #include "hardware/parse.hpp"
 #include "item.hpp"
@@ -50,6 +51,8 @@ Result<Session> open_session(Call& call, const std::string& model) {
   auto asking = read_question(call.settings);
   if (!asking) return tl::unexpected(asking.error());
   s.asking = std::move(*asking);
+  if (auto good = check_combinations(call.line, s.asking.job.kind); !good)
+    return tl::unexpected(good.error());
   auto all = load_catalogues(call);
   if (!all) return tl::unexpected(all.error());
   s.all = std::move(*all);

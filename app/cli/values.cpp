@@ -179,6 +179,10 @@ Result<double> measured(const Flag& f, std::string_view text, std::string_view w
   }
 }
 
+// Formats of one engine, of any number of bits between 2 and 8.
+constexpr std::pair<std::string_view, std::string_view> kOwnFormats[] = {{"exl2", "exllama"},
+                                                                         {"exl3", "exllama"}};
+
 std::string bound_text(const Flag& f, double v) {
   if (f.kind == ValueKind::duration || f.kind == ValueKind::latency) return in_words(v, "s");
   if (f.kind == ValueKind::rate) return write_number(v) + "/s";
@@ -208,6 +212,11 @@ Result<void> check_value(const Flag& f, std::string_view text, std::string_view 
   }
   if (f.kind == ValueKind::format) {
     if ((f.name == "quant" && text == "any") || format_by_name(text)) return {};
+    for (const auto& [name, engine] : kOwnFormats)
+      if (text == name)
+        return fail(ErrorCode::unsupported, message(AppMessage::format_not_expressed, name, engine),
+                    std::string(where),
+                    message(BaseMessage::choose_one_of, "int4, int8, int3, int2"));
     return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "format", text),
                 std::string(where),
                 message(BaseMessage::choose_one_of, "bf16, fp16, fp8, int8, int4, q4_k, q8_0 ..."));

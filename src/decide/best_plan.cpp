@@ -70,7 +70,7 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling fil
       legal.push_back(p);
     }
   }
-  if (plans.empty()) {
+  if (legal.empty()) {
     // What was fixed may itself be impossible: that says more than that nothing divides.
     Plan asked;
     asked.tensor = fixed.tensor.value_or(1);
@@ -78,8 +78,9 @@ Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling fil
     asked.context = fixed.context.value_or(1);
     asked.data = fixed.data.value_or(1);
     asked.expert = fixed.expert.value_or(1);
+    asked.zero = s.training ? fixed.zero.value_or(0) : 0;
     apply_formats(asked, domain, s);
-    out.illegal = illegal(s, asked);
+    if (auto why = illegal(s, asked)) out.illegal = why;
   }
   if (legal.empty()) return out;
   auto tables = prepare_for(s, domain);

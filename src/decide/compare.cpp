@@ -26,11 +26,7 @@ Result<CompareAnswer> compare(const Catalogues& all, const Question& q,
     if (!s) return tl::unexpected(s.error());
     auto best = best_plan(*s, q.plan, Filling::with_room);
     if (!best) return tl::unexpected(best.error());
-    if (!best->best)
-      return fail(
-          ErrorCode::bad_argument,
-          best->illegal ? *best->illegal : message(DecideMessage::no_plan_divides, cluster.count()),
-          cluster.written);
+    if (!best->best) return tl::unexpected(no_plan(*s, q.plan, best->illegal));
     auto report = make_report(*s, q.plan, best->best->plan, nullptr);
     if (!report) return tl::unexpected(report.error());
     fill_money(*report, *s, money_of(all, cluster, objective.payment, objective.as_of));

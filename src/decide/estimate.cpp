@@ -7,7 +7,7 @@ Result<EstimateAnswer> answer(const Catalogues& all, const Question& q, Setup s,
   EstimateAnswer a;
   a.asked = q.job;
   a.job = s.job;
-  if (auto why = illegal(s, plan)) return fail(ErrorCode::bad_argument, *why, "--tp");
+  if (auto why = illegal(s, plan)) return fail(ErrorCode::bad_argument, *why, flag_of(*why));
   Record record;
   auto report = make_report(s, q.plan, plan, q.explain ? &record : nullptr);
   if (!report) return tl::unexpected(report.error());
@@ -34,11 +34,7 @@ Result<EstimateAnswer> estimate_best(const Catalogues& all, const Question& q,
   if (!s) return tl::unexpected(s.error());
   auto best = best_plan(*s, q.plan);
   if (!best) return tl::unexpected(best.error());
-  if (!best->best)
-    return fail(
-        ErrorCode::bad_argument,
-        best->illegal ? *best->illegal : message(DecideMessage::no_plan_divides, cluster.count()),
-        "--on");
+  if (!best->best) return tl::unexpected(no_plan(*s, q.plan, best->illegal));
   s->assumptions.push_back(
       {"plan", message(DecideMessage::assumed_best_plan, write_plan(best->best->plan))});
   return answer(all, q, std::move(*s), best->best->plan);

@@ -39,10 +39,7 @@ Result<FitAnswer> fit(const Catalogues& all, const Question& q, const Cluster& c
   if (best->best) {
     plan = best->best->plan;
   } else {
-    return fail(
-        ErrorCode::bad_argument,
-        best->illegal ? *best->illegal : message(DecideMessage::no_plan_divides, cluster.count()),
-        "--on");
+    return tl::unexpected(no_plan(*s, q.plan, best->illegal));
   }
   Record record;
   auto report = make_report(*s, q.plan, plan, q.explain ? &record : nullptr);

@@ -5,6 +5,7 @@
 
 #include "decide/card_search.hpp"
 #include "decide/triangle.hpp"
+#include "plan/legality.hpp"
 
 namespace trigon {
 namespace {
@@ -75,6 +76,27 @@ std::vector<Message> reasons(const PlanReport& before, const PlanReport& r, bool
 
 }  // namespace
 
+namespace {
+
+// What was fixed of the plan may divide the model on no hardware at all.
+std::optional<Message> never_divides(const Question& q) {
+  const Stack* stack = language_stack(*q.model);
+  if (!stack) return std::nullopt;
+  const bool training = q.job.kind == JobKind::train || q.job.kind == JobKind::finetune;
+  Plan p;
+  p.tensor = q.plan.tensor.value_or(1);
+  p.pipeline = q.plan.pipeline.value_or(1);
+  p.data = q.plan.data.value_or(1);
+  p.context = q.plan.context.value_or(1);
+  if (training && q.plan.zero) p.zero = *q.plan.zero;
+  if (q.plan.weights && *q.plan.weights != q.model->weight_format) p.weights = *q.plan.weights;
+  // An expert degree alone leaves open which ranks it lies in.
+  if (q.plan.expert && (training ? q.plan.data : q.plan.tensor)) p.expert = *q.plan.expert;
+  return check_split(*stack, p, !training);
+}
+
+}  // namespace
+
 Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
                                   const Objective& objective) {
   if (objective.min_bits && (q.job.kind == JobKind::train || q.job.kind == JobKind::finetune))
@@ -84,6 +106,7 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
     return fail(ErrorCode::bad_argument,
                 message(DecideMessage::degrees_need_cards, ranks, objective.max_gpus),
                 "--max-gpus");
+  if (auto why = never_divides(q)) return fail(ErrorCode::bad_argument, *why, flag_of(*why));
   const std::vector<Accelerator>& cards = all.hardware.accelerators.all();
   std::vector<CardResult> results(cards.size());
   // Cards are independent: threads take the next one; results land at the card's own place, so

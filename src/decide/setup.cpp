@@ -6,6 +6,7 @@
 #include "decide/support.hpp"
 #include "job/complete.hpp"
 #include "plan/legality.hpp"
+#include "plan/messages.hpp"
 #include "search/space.hpp"
 
 namespace trigon {
@@ -80,7 +81,12 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   Format weights = formats_of(s, q.plan).weights.value_or(q.model->weight_format);
   if (!q.measured)
     if (auto why = unsupported(all, *engine, card, weights))
-      return fail(ErrorCode::unsupported, std::move(*why), "--engine");
+      return fail(ErrorCode::unsupported, std::move(*why), q.plan.weights ? "--quant" : "--engine",
+                  nearest_supported(all, *engine, card, weights));
+  if (!q.measured && q.plan.kv && !s.training)
+    if (auto why = unsupported_cache(*engine, card, *q.plan.kv))
+      return fail(ErrorCode::unsupported, std::move(*why), "--kv",
+                  nearest_cache(*engine, card, *q.plan.kv));
   s.usable = all.hardware.accelerators.usable_memory_reported(card);
   double used = cluster.card.memory_used.in_base();
   for (double* v : {&s.usable.low, &s.usable.value, &s.usable.high}) *v = std::max(0.0, *v - used);
@@ -157,7 +163,10 @@ Result<Tables> prepare_for(const Setup& s, const PlanDomain& domain) {
   return prepare(*s.model, s.job, s.cluster, s.engine, *s.calibration, s.usable, domain);
 }
 
-std::optional<Message> illegal(const Setup& s, const Plan& plan) {
+std::optional<Message> illegal(const Setup& s, const Plan& asked) {
+  Plan plan = asked;
+  // Of the checkpoint's own format each matrix says itself whether it is stored in it.
+  if (plan.weights == s.model->weight_format) plan.weights = Format::bf16;
   if (plan.tensor > 1 && !s.engine.tensor_parallel)
     return message(DecideMessage::engine_without_tensor_parallel, s.engine.id);
   if (plan.pipeline > 1 && !s.engine.pipeline_parallel)
@@ -168,8 +177,48 @@ std::optional<Message> illegal(const Setup& s, const Plan& plan) {
     return std::nullopt;
   }
   if (const Stack* source = source_stack(*s.model))
-    if (auto m = check_split(*source, plan)) return m;
-  return check_split(*s.stack, plan);
+    if (auto m = check_split(*source, plan, !s.training)) return m;
+  return check_split(*s.stack, plan, !s.training);
+}
+
+const char* flag_of(const Message& reason) {
+  struct Of {
+    PlanMessage reason;
+    const char* flag;
+  };
+  static constexpr Of kFlags[] = {{PlanMessage::heads_do_not_divide, "--tp"},
+                                  {PlanMessage::kv_heads_do_not_divide, "--tp"},
+                                  {PlanMessage::width_does_not_divide, "--tp"},
+                                  {PlanMessage::groups_do_not_divide, "--tp"},
+                                  {PlanMessage::mixer_groups_do_not_divide, "--tp"},
+                                  {PlanMessage::experts_do_not_divide, "--ep"},
+                                  {PlanMessage::no_experts, "--ep"},
+                                  {PlanMessage::expert_group, "--ep"},
+                                  {PlanMessage::fewer_layers_than_stages, "--pp"},
+                                  {PlanMessage::layers_indivisible, "--pp"},
+                                  {PlanMessage::zero_with_pipeline, "--zero"}};
+  for (const Of& f : kFlags)
+    if (message_id(f.reason) == reason.id) return f.flag;
+  if (message_id(DecideMessage::engine_without_tensor_parallel) == reason.id) return "--tp";
+  if (message_id(DecideMessage::engine_without_pipeline_parallel) == reason.id) return "--pp";
+  return "--on";
+}
+
+Error no_plan(const Setup& s, const PlanRequest& fixed, const std::optional<Message>& reason) {
+  const int cards = s.cluster.count();
+  if (reason) return {ErrorCode::bad_argument, *reason, flag_of(*reason), std::nullopt};
+  std::int64_t ranks = 1;
+  for (const auto& degree : {fixed.tensor, fixed.pipeline, fixed.context, fixed.data})
+    ranks *= degree.value_or(1);
+  if (ranks > 1 && cards % ranks != 0) {
+    const std::int64_t below = cards / ranks * ranks;
+    return {ErrorCode::bad_argument,
+            message(DecideMessage::degrees_leave_cards, ranks, cards, below > 0 ? below : ranks,
+                    below + ranks > ranks ? below + ranks : 2 * ranks),
+            "--on", std::nullopt};
+  }
+  return {ErrorCode::bad_argument, message(DecideMessage::no_plan_divides, cards), "--on",
+          std::nullopt};
 }
 
 std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan& plan) {
@@ -185,6 +234,7 @@ std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan
 
 Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
   Plan p;
+  apply_formats(p, formats_of(s, fixed), s);
   int cards = s.cluster.count();
   auto assume = [&](const char* input, const char* degree, int value) {
     s.assumptions.push_back({input, message(DecideMessage::assumed_degree, degree, value)});

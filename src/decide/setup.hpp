@@ -46,5 +46,9 @@ Result<Tables> prepare_for(const Setup& s, const PlanDomain& domain);
 
 // A reason why the plan cannot run whatever the memory: divisibility, support.
 std::optional<Message> illegal(const Setup& s, const Plan& plan);
+// The flag that a reason of illegal() is about: "--tp".
+const char* flag_of(const Message& reason);
+// Why no plan was found, from the reason given by the search, or from the degrees asked for.
+Error no_plan(const Setup& s, const PlanRequest& fixed, const std::optional<Message>& reason);
 
 }  // namespace trigon

@@ -170,7 +170,19 @@ class Completion {
       refuse(message(JobMessage::context_beyond_model, tokens, *limit, model_.id), where,
              message(JobMessage::largest_context, *limit));
   }
-  void within_model(std::int64_t tokens, const char* where) { within(limit_, tokens, where); }
+  void within_model(std::int64_t tokens, const char* where) {
+    const Stack* s = language_stack(model_);
+    // Rotary positions can be stretched; learned ones end where their table does.
+    if (limit_ && tokens > *limit_ && s && s->generates && !s->positions && !source_stack(model_))
+      refuse(
+          message(JobMessage::context_beyond_model, tokens, *limit_, model_.id), where,
+          message(JobMessage::longer_by_rope, *limit_,
+                  "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": " +
+                      std::to_string((tokens + *limit_ - 1) / *limit_) +
+                      ", \"original_max_position_embeddings\": " + std::to_string(*limit_) + "}"));
+    else
+      within(limit_, tokens, where);
+  }
 
   // What an encoder reads, whole, and what its decoder writes, if it has one.
   void encoder_lengths(std::int64_t* input, std::int64_t* output) {

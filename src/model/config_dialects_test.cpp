@@ -36,6 +36,18 @@ TEST(Config, AnUnknownArchitectureIsRefusedByNameWithTheFieldsItNeeds) {
   EXPECT_NE(std::get<std::string>(e.hint->args[0]).find("num_hidden_layers"), std::string::npos);
 }
 
+TEST(Config, YarnStretchesTheContext) {
+  auto context = [](const std::string& rope) {
+    return read(R"("architectures":["LlamaForCausalLM"],"rope_scaling":)" + rope).max_context;
+  };
+  // 512 x 4; a config whose length counts the scaling already stays as it is.
+  EXPECT_EQ(context(R"({"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":512})"),
+            2048);
+  EXPECT_EQ(context(R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":128})"), 512);
+  EXPECT_EQ(context(R"({"rope_type":"llama3","factor":8.0})"), 512);
+  EXPECT_EQ(context(R"({"rope_type":"yarn","factor":1e300})"), 512);
+}
+
 TEST(Config, KnownButOtherArchitecturesSayWhatTheyAre) {
   for (const char* name : {"Zamba2ForCausalLM", "RwkvForCausalLM"}) {
     const Error e = refused(config(std::string(R"("architectures":[")") + name + R"("])"));

@@ -359,6 +359,25 @@ std::string_view decoder_fields() {
          "intermediate_size, vocab_size, tie_word_embeddings, max_position_embeddings";
 }
 
+namespace {
+
+// The length that YaRN reaches by its factor from the length of training, where a config states it
+// (arXiv:2309.00071; vLLM derives its longest length alike, vllm/config/model.py). Other kinds
+// leave max_position_embeddings as it stands: it counts the scaling already, or may.
+std::int64_t scaled_context(const ConfigReader& c, std::int64_t stated) {
+  const Json* rope = c.any({"rope_scaling", "rope_parameters"});
+  if (!rope || !rope->object()) return stated;
+  ConfigReader r(*rope, "");
+  if (r.text({"rope_type", "type"}).value_or("") != "yarn") return stated;
+  const double trained =
+      static_cast<double>(r.integer({"original_max_position_embeddings"}).value_or(stated));
+  const double reached = trained * r.real({"factor"}).value_or(1);
+  if (!(reached > static_cast<double>(stated)) || reached > 1e9) return stated;
+  return static_cast<std::int64_t>(reached);
+}
+
+}  // namespace
+
 Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
                                    const Json* quantization) {
   if (!config.object())
@@ -406,6 +425,8 @@ Result<DecoderSpec> read_hf_config(const Json& config, const std::string& where,
   spec.embedding_norm = a.embedding_norm;
   spec.max_context = c.integer({"max_position_embeddings", "n_positions", "max_seq_len",
                                 "seq_length", "n_ctx", "max_sequence_length"});
+  if (a.positions == PositionRule::rotary && spec.max_context)
+    spec.max_context = scaled_context(c, *spec.max_context);
   if (a.positions != PositionRule::rotary) {
     if (!spec.max_context) c.missing("max_position_embeddings");
     spec.positions = spec.max_context.value_or(0);

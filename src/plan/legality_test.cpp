@@ -48,7 +48,8 @@ TEST(Legality, HeadsAndWidths) {
   EXPECT_FALSE(check_split(s, p, true));
   p.tensor = 16;
   EXPECT_EQ(reason(s, p), message_id(PlanMessage::heads_do_not_divide));
-  EXPECT_EQ(std::get<std::int64_t>(check_split(s, p, true)->args[2]), 10);
+  // 10 divides the heads, but not the key-value heads.
+  EXPECT_EQ(std::get<std::int64_t>(check_split(s, p, true)->args[2]), 8);
   p.tensor = 5;  // 40 heads divide, 8 key-value heads neither divide nor repeat
   EXPECT_EQ(reason(s, p), message_id(PlanMessage::kv_heads_do_not_divide));
   s = stack_of(64, 4, 1000, 8);
@@ -128,6 +129,52 @@ TEST(Stages, CoverEveryLayerOnce) {
   // The last stage carries the head and no extra layer.
   EXPECT_EQ(layers_of(61, 4, 1, 3, 0).count(), 15);
   EXPECT_EQ(layers_of(61, 4, 1, 2, 0).count(), 16);
+}
+
+TEST(Legality, TheDegreeNamedAsPossibleIsPossible) {
+  for (std::int64_t heads : {12, 20, 28, 40, 64})
+    for (std::int64_t kv : {1, 2, 4, 8})
+      for (std::int64_t width : {1000, 4864, 13824, 18944}) {
+        const Stack s = stack_of(heads, kv, width, 8);
+        for (std::int32_t t = 2; t <= 64; ++t) {
+          Plan p;
+          p.tensor = t;
+          const auto m = check_split(s, p, true);
+          if (!m) continue;
+          p.tensor = static_cast<std::int32_t>(std::get<std::int64_t>(m->args[2]));
+          EXPECT_LT(p.tensor, t);
+          EXPECT_FALSE(check_split(s, p, true)) << heads << " " << kv << " " << width << " " << t;
+        }
+      }
+}
+
+TEST(Legality, ThePlansOwnFormatHasGroupsToo) {
+  // 6,144 inputs are 48 groups of 128: 16 ranks hold 3 each, 32 do not hold whole ones.
+  Stack s = stack_of(64, 64, 6144, 8);
+  Plan p;
+  p.tensor = 32;
+  EXPECT_FALSE(check_split(s, p, true));
+  p.weights = Format::int4_g128;
+  EXPECT_EQ(reason(s, p), message_id(PlanMessage::groups_do_not_divide));
+  EXPECT_EQ(std::get<std::int64_t>(check_split(s, p, true)->args[2]), 16);
+  p.weights = Format::fp8_block;
+  EXPECT_EQ(reason(s, p), message_id(PlanMessage::groups_do_not_divide));
+  p.weights = Format::fp8_tensor;
+  EXPECT_FALSE(check_split(s, p, true));
+}
+
+TEST(Legality, KeyGroupsOfAMixerDivideOrAreOne) {
+  Stack s = stack_of(16, 16, 4096, 4);
+  RecurrentMixer r;
+  r.heads = 48;
+  r.groups = 1;
+  s.runs[0].layer.parts[0] = r;
+  Plan p;
+  p.tensor = 16;
+  EXPECT_FALSE(check_split(s, p, true));
+  r.groups = 6;
+  s.runs[0].layer.parts[0] = r;
+  EXPECT_EQ(reason(s, p), message_id(PlanMessage::mixer_groups_do_not_divide));
 }
 
 }  // namespace
