@@ -87,6 +87,8 @@ def main():
                 pictures.apply(name, r)
             r["fold"] = fold(r)
             rows.append(r)
+        if name == "memory":
+            import_measured_memory.join_runs(rows)
         write(out / f"{name}.csv", columns, rows, "rows")
     for name, columns in (("comm", rules.COMM_COLUMNS), ("matmul", rules.MATMUL_COLUMNS)):
         write(out / f"{name}.csv", columns, read(shared / "measured" / f"{name}.csv"), "rows")

@@ -37,7 +37,13 @@ MEMORY_COLUMNS = (
     "gpu_memory_utilization recompute component value unit"
 ).split() + (
     "kv_format pp vpp cp ep experts top_k moe_ffn gated tied global_batch sequence_parallel n_ubatch "
-    "fa mla lora_rank lora_targets adapter prompt_len span measure offload distributed_optimizer"
+    "fa mla lora_rank lora_targets adapter prompt_len span measure offload distributed_optimizer "
+    "etp deterministic dropout fused_loss grouped_experts optimizer_groups "
+    "interleave_group last_layers recompute_layers recompute_modules positions kv_lora_rank "
+    "source_len q_lora_rank shared_ffn dense_layers mtp_layers eight_bit_weights "
+    "recipe optimizer trainable keeps ends dora "
+    "gpu_layers amb fmoe host_mib host_mapped "
+    "reported_gib max_sequences captures offload_activations"
 ).split() + COMMON_TAIL
 COMM_COLUMNS = (
     "source date gpu collective n_gpus nodes intra_link inter_link payload_bytes busbw_gbps "

@@ -1,6 +1,7 @@
 #include "question.hpp"
 
 #include "base/units.hpp"
+#include "model/gguf_file_type.hpp"
 #include "values.hpp"
 
 namespace trigon {
@@ -41,7 +42,9 @@ std::optional<E> choose(const Settings& s, std::string_view name,
 
 std::optional<Format> format_setting(const Settings& s, std::string_view name) {
   const Setting* set = s.find(name);
-  return set ? format_by_name(set->text) : std::nullopt;
+  if (!set) return std::nullopt;
+  const auto format = format_by_name(set->text);
+  return format ? format : gguf_base_format(set->text);
 }
 
 void read_job(Reader& r, Asking& a) {
@@ -123,6 +126,8 @@ void read_plan(Reader& r, Asking& a) {
   r.take("zero", parse_whole, plan.zero);
   r.take("micro-batch", parse_whole, plan.micro_batch);
   r.take("memory-fraction", parse_fraction, plan.memory_fraction);
+  r.take("gpu-layers", parse_whole, plan.gpu_layers);
+  r.take("experts-on-host", parse_whole, plan.experts_on_host);
   plan.recompute = choose<Recompute>(
       s, "recompute",
       {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}});

@@ -68,6 +68,12 @@ Result<Output> run_fit(Call& call) {
   }
   auto answer = fit(*s->all, s->question, *cluster);
   if (!answer) return tl::unexpected(answer.error());
+  // Degrees that were fixed divide over several cards: then one card is no answer.
+  const PlanRequest& fixed = s->question.plan;
+  if (answer->rows.size() == 1 && !fixed.tensor && !fixed.pipeline && !fixed.data)
+    if (auto all = fit_everywhere(*s->all, s->question);
+        all && !all->rows.empty() && all->rows.front().mark != FitMark::no)
+      answer->smallest = std::move(all->rows.front());
   return written(*answer, call, *s, fit_text, fit_json);
 }
 

@@ -8,6 +8,7 @@
 #include "hardware/parse.hpp"
 #include "item.hpp"
 #include "library/library.hpp"
+#include "model/gguf_file_type.hpp"
 
 namespace trigon {
 namespace {
@@ -68,6 +69,9 @@ Result<Session> open_session(Call& call, const std::string& model) {
     if (!item) return tl::unexpected(item.error());
     auto opened = open_model(model, s.all->models, s.all->networks, *item);
     if (!opened) return tl::unexpected(opened.error());
+    // A file type that mixes formats ("q4_k_m") is a property of the model.
+    if (const Setting* quant = call.settings.find("quant"); quant && !format_by_name(quant->text))
+      if (auto mixed = in_gguf_file_type(*opened, quant->text)) *opened = std::move(*mixed);
     s.model = std::make_unique<const Model>(std::move(*opened));
   }
   call.warnings.insert(call.warnings.end(), s.asking.warnings.begin(), s.asking.warnings.end());

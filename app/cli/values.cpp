@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "flags.hpp"
 #include "model/format.hpp"
+#include "model/gguf_file_type.hpp"
 #include "present/numbers.hpp"
 
 namespace trigon {
@@ -211,7 +212,8 @@ Result<void> check_value(const Flag& f, std::string_view text, std::string_view 
                 message(BaseMessage::choose_one_of, list));
   }
   if (f.kind == ValueKind::format) {
-    if ((f.name == "quant" && text == "any") || format_by_name(text)) return {};
+    if (format_by_name(text)) return {};
+    if (f.name == "quant" && (text == "any" || gguf_base_format(text))) return {};
     for (const auto& [name, engine] : kOwnFormats)
       if (text == name)
         return fail(ErrorCode::unsupported, message(AppMessage::format_not_expressed, name, engine),

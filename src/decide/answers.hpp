@@ -29,7 +29,8 @@ struct PlanReport {
   std::optional<Item> item;  // what the model does in one go; absent: tokens
   Plan plan;
   MetricEstimates metrics;
-  RankMemory memory;  // of the fullest rank, by term
+  RankMemory memory;         // of the fullest rank, by term
+  double program_bytes = 0;  // of a card, that programs find when they start
   MemoryErrors memory_errors;
   int fullest_stage = 0;           // pipeline stage of that rank
   std::vector<RankMemory> stages;  // a rank of each stage, where a pipeline has several
@@ -38,6 +39,7 @@ struct PlanReport {
   std::optional<Format> narrowed;  // weights stored in fewer bits than the checkpoint's, as allowed
   std::vector<Message> violated;   // limits that do not hold, worst first
   std::vector<Message> warnings;
+  const RankMemory& last_stage() const { return stages.empty() ? memory : stages.back(); }
   const std::optional<Estimate<double>>& operator[](Metric m) const {
     return metrics[static_cast<std::size_t>(m)];
   }
@@ -62,7 +64,8 @@ struct FitRow {
 };
 struct FitAnswer {
   Job job;
-  std::vector<FitRow> rows;  // one with --on, all cards without
+  std::vector<FitRow> rows;        // one with --on, all cards without
+  std::optional<FitRow> smallest;  // of one card: the one with least memory that it fits
   std::vector<Assumption> assumptions;
   std::optional<Derivation> derivation;
 };

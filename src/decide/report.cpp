@@ -11,8 +11,8 @@ constexpr double kSigmas = 1.28;
 
 bool is_memory(Metric m) {
   return m == Metric::memory_bytes || m == Metric::usable_bytes || m == Metric::headroom_bytes ||
-         m == Metric::kv_capacity_tokens || m == Metric::max_context_tokens ||
-         m == Metric::max_sequences;
+         m == Metric::kv_pool_bytes || m == Metric::kv_capacity_tokens ||
+         m == Metric::max_context_tokens || m == Metric::max_sequences;
 }
 
 // One limit counts for at most this many times itself. A replica that cannot keep up has latencies
@@ -106,6 +106,7 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
   r.memory = base.memory;
   FullestRank fullest = tables->memory.fullest(r.plan);
   r.fullest_stage = fullest.stage;
+  r.program_bytes = s.usable.value;
   for (int stage = 0; r.plan.pipeline > 1 && stage < r.plan.pipeline; ++stage) {
     NoRecord quiet;
     r.stages.push_back(tables->memory.evaluate(r.plan, stage, quiet));
@@ -144,6 +145,8 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
     r.metrics[static_cast<std::size_t>(m)] = Estimate<double>{v, low, high, b};
   };
   r.memory_errors = s.calibration->memory_errors(s.engine.id, s.training);
+  if (!r.memory_errors.validated && s.stack)
+    r.warnings.push_back(message(DecideMessage::memory_not_measured, s.engine.id));
   Range total = range_of(base.memory, r.memory_errors);
   Range budget = tables->memory.budget_bytes(r.plan, base.memory);
   set(Metric::memory_bytes, total.value, total.low, total.high, Basis::analytic);
@@ -159,6 +162,9 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
     double low = std::max(0.0, (budget.low - (total.high - cache)) / pool);
     double high = std::max(1.0, (budget.high - (total.low - cache)) / pool);
     low = std::min(low, 1.0);
+    if (s.stack && s.stack->generates && s.engine.pool != PoolRule::none)
+      set(Metric::kv_pool_bytes, c.pool_bytes, c.pool_bytes * low, c.pool_bytes * high,
+          Basis::analytic);
     if (s.stack && s.stack->generates)
       set(Metric::kv_capacity_tokens, c.kv_tokens, c.kv_tokens * low, c.kv_tokens * high,
           Basis::analytic);
@@ -193,9 +199,9 @@ MemoryTerm largest_term(const RankMemory& m) {
 
 const char* memory_term_name(MemoryTerm t) {
   static constexpr const char* kNames[] = {
-      "weights",        "kv_cache",  "activations",  "logits",   "gradients",
-      "master_weights", "optimizer", "adapters",     "gathered", "context",
-      "collectives",    "graphs",    "fragmentation"};
+      "weights",        "kv_cache",  "activations", "logits",   "gradients",
+      "master_weights", "optimizer", "adapters",    "gathered", "workspaces",
+      "context",        "libraries", "collectives", "graphs",   "fragmentation"};
   static_assert(sizeof kNames / sizeof *kNames == kMemoryTerms);
   return kNames[static_cast<std::size_t>(t)];
 }

@@ -87,18 +87,38 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
     if (auto why = unsupported_cache(*engine, card, *q.plan.kv))
       return fail(ErrorCode::unsupported, std::move(*why), "--kv",
                   nearest_cache(*engine, card, *q.plan.kv));
-  s.usable = all.hardware.accelerators.usable_memory_reported(card);
-  double used = cluster.card.memory_used.in_base();
-  for (double* v : {&s.usable.low, &s.usable.value, &s.usable.high}) *v = std::max(0.0, *v - used);
+  s.usable = all.hardware.accelerators.program_memory(card, cluster.card);
   if (s.usable.value <= 0)
     return fail(ErrorCode::bad_argument,
-                message(DecideMessage::memory_all_used, card.name, bytes(used)), "--on");
+                message(DecideMessage::memory_all_used, card.name, cluster.card.memory_used),
+                "--on");
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
+  if (card.context) s.engine.context_overhead = *card.context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
-  if (q.plan.latent_cache) s.engine.mla_absorbed = *q.plan.latent_cache;
+  if (q.plan.dropout) {
+    s.engine.dropout_masks = *q.plan.dropout;
+    s.engine.dropout_stated = true;
+  }
+  if (q.plan.deterministic) s.engine.deterministic = *q.plan.deterministic;
+  if (q.plan.eight_bit_weights) s.engine.eight_bit_weights = *q.plan.eight_bit_weights;
+  if (q.plan.trains_drafts) s.engine.trains_drafts = *q.plan.trains_drafts;
+  if (q.plan.grouped_experts) s.engine.grouped_experts = *q.plan.grouped_experts;
+  if (q.plan.recompute_modules) s.engine.selective = *q.plan.recompute_modules;
+  if (q.plan.fused_loss.value_or(false) && s.engine.fused_loss_bytes_per_logit > 0)
+    s.engine.loss_bytes_per_logit = s.engine.fused_loss_bytes_per_logit;
+  if (q.plan.latent_mode) {
+    s.engine.mla_absorbed = *q.plan.latent_mode > 0;
+    s.engine.latent_mode = static_cast<int>(std::clamp<std::int64_t>(*q.plan.latent_mode, 0, 3));
+  }
+  if (q.plan.attention_chunk_bytes) s.engine.attention_chunk = bytes(*q.plan.attention_chunk_bytes);
+  if (q.plan.fused_experts) s.engine.fused_experts = *q.plan.fused_experts;
   if (q.plan.chunk_tokens && s.engine.micro_batch_tokens > 0)
     s.engine.micro_batch_tokens = *q.plan.chunk_tokens;
+  else if (q.plan.chunk_tokens && s.engine.max_batched_tokens > 0)
+    s.engine.max_batched_tokens = *q.plan.chunk_tokens;
+  if (q.plan.max_sequences) s.engine.max_sequences = *q.plan.max_sequences;
+  if (q.plan.captured_graphs) s.engine.captured_graphs = q.plan.captured_graphs;
   if (q.engine.empty())
     s.assumptions.push_back({"--engine", message(DecideMessage::assumed_engine, s.engine.id)});
   for (const Message& m : s.engine.assumptions) s.assumptions.push_back({"--engine", m});
@@ -117,6 +137,11 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
 
 PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   PlanDomain d;
+  d.kv_values = fixed.kv_values.value_or(Format::unknown);
+  d.beside_experts = fixed.beside_experts.value_or(Format::unknown);
+  d.mean_bits = fixed.mean_bits.value_or(0);
+  d.gpu_layers = fixed.gpu_layers.value_or(-1);
+  d.experts_on_host = fixed.experts_on_host.value_or(0);
   if (!s.stack) {
     // Networks are published in 32 bit and run in 16 unless something else is asked. Eight bits
     // are those of both operands; narrower weights are widened before they are multiplied.
@@ -144,6 +169,11 @@ std::int64_t layers_of(const Setup& s) { return s.stack ? s.stack->layers() : 1;
 
 void apply_formats(Plan& plan, const PlanDomain& formats, const Setup& s) {
   plan.kv = formats.kv;
+  plan.kv_values = formats.kv_values;
+  plan.beside_experts = formats.beside_experts;
+  plan.mean_bits = formats.mean_bits;
+  plan.gpu_layers = formats.gpu_layers;
+  plan.experts_on_host = formats.experts_on_host;
   plan.activations = formats.activations;
   plan.weights = formats.weights.value_or(s.model->weight_format);
 }
@@ -294,20 +324,12 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
   } else {
     p.sequence_parallel = fixed.sequence_parallel.value_or(p.tensor > 1);
     p.recompute = fixed.recompute.value_or(Recompute::none);
-    std::vector<Plan> space;
-    PlanRequest exact = fixed;
-    exact.tensor = p.tensor, exact.pipeline = p.pipeline, exact.context = p.context;
-    exact.data = p.data, exact.expert = p.expert, exact.recompute = p.recompute;
-    exact.zero = fixed.zero.value_or(static_cast<std::int32_t>(s.engine.default_zero));
     std::int64_t per_rank = std::max<std::int64_t>(1, s.global_batch / p.data);
-    p.zero = *exact.zero;
+    p.zero = fixed.zero.value_or(static_cast<std::int32_t>(s.engine.default_zero));
     if (p.data * p.context == 1) p.zero = 0;
     p.micro_batch = fixed.micro_batch.value_or(0);
     bool free_micro_batch = p.micro_batch == 0;
-    exact.micro_batch = free_micro_batch ? 1 : p.micro_batch;
-    training_plans(exact, s.engine, s.stack && has_experts(*s.stack), cards, s.cluster.per_node,
-                   layers_of(s), std::int64_t{*exact.micro_batch} * p.data, false, space);
-    p.recipe = space.empty() ? fixed.recipe.value_or(TrainRecipe::mixed_16bit) : space[0].recipe;
+    p.recipe = fixed.recipe.value_or(recipe_of(s.engine));
     take_switches(fixed, p);
     if (free_micro_batch) {
       // The largest micro-batch that divides a rank's share and fits: what people end up with.

@@ -109,6 +109,10 @@ constexpr std::array<std::pair<const char*, PoolRule>, 4> kPools = {{
 }};
 constexpr std::array<std::pair<const char*, WindowAllocator>, 2> kWindows = {
     {{"full", WindowAllocator::full}, {"capped", WindowAllocator::capped}}};
+constexpr std::array<std::pair<const char*, ExpertCopies>, 3> kExpertCopies = {
+    {{"never", ExpertCopies::never},
+     {"by_batch", ExpertCopies::by_batch},
+     {"by_expert", ExpertCopies::by_expert}}};
 constexpr std::array<std::pair<const char*, LogitsRows>, 2> kLogits = {
     {{"sampled_only", LogitsRows::sampled_only}, {"all_tokens", LogitsRows::all_tokens}}};
 constexpr std::array<std::pair<const char*, Launch>, 2> kLaunch = {
@@ -143,6 +147,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.choice("pool", kPools, &p.pool);
   l.number("memory_fraction", &p.memory_fraction);
   l.whole("block_tokens", &p.block_tokens);
+  l.whole("latent_block_tokens", &p.latent_block_tokens);
+  l.whole("state_page_alignment", &p.state_page_alignment);
   l.choice("windows", kWindows, &p.windows);
   l.choice("logits", kLogits, &p.logits);
   l.whole("logits_bytes_per_value", &p.logits_bytes_per_value);
@@ -165,7 +171,12 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.mebi("context_mib", &p.context_overhead);
   l.mebi("collectives_mib", &p.collective_overhead);
   l.mebi("collectives_pair_mib", &p.collective_overhead_pair);
+  l.mebi("libraries_mib", &p.library_overhead);
   l.mebi("graphs_mib", &p.graph_overhead);
+  l.mebi("graphs_per_layer_mib", &p.graph_per_layer);
+  l.flag("collectives_inside_fraction", &p.collectives_inside_fraction);
+  l.flag("checks_free", &p.checks_free);
+  l.mebi("pool_margin_mib", &p.pool_margin);
   l.number("hidden_copies", &p.hidden_copies);
   l.whole("micro_batch_tokens", &p.micro_batch_tokens);
   double large_gib = 0;
@@ -184,19 +195,64 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.mebi("reserve_per_token_mib", &p.reserve_per_token);
   l.mebi("reserve_per_graph_mib", &p.reserve_per_graph);
   l.mebi("reserve_per_8_ranks_mib", &p.reserve_per_8_ranks);
+  l.mebi("reserve_least_mib", &p.reserve_least);
+  double least_from = 0;
+  l.number("reserve_least_from_gib", &least_from);
+  p.reserve_least_from = gibibytes(least_from);
   l.whole("vocabulary_padding", &p.vocabulary_padding);
   l.flag("flash_attention", &p.flash_attention);
   l.flag("concatenated_cache", &p.concatenated_cache);
+  l.flag("rotary_table", &p.rotary_table);
+  l.flag("whole_cache_copied", &p.whole_cache_copied);
+  l.number("unpacked_bytes", &p.unpacked_bytes);
+  l.whole("unpacked_rows", &p.unpacked_rows);
+  l.flag("quantises_head", &p.quantises_head);
   l.flag("compute_buffer", &p.compute_buffer);
   l.flag("latent_expanded", &p.latent_expanded);
+  l.flag("latent_values_cached", &p.latent_values_cached);
+  l.flag("fused_experts", &p.fused_experts);
   l.mebi("attention_chunk_mib", &p.attention_chunk);
+  l.flag("masks_converted", &p.masks_converted);
+  l.flag("fused_norms", &p.fused_norms);
+  l.flag("fused_gates", &p.fused_gates);
+  l.flag("heads_together", &p.heads_together);
+  l.choice("expert_copies", kExpertCopies, &p.expert_copies);
   l.number("pipeline_input_copies", &p.pipeline_input_copies);
   l.choice("autograd", kAutograd, &p.autograd);
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);
+  l.number("fused_loss_bytes_per_logit", &p.fused_loss_bytes_per_logit);
   l.whole("loss_chunks", &p.loss_chunks);
+  l.whole("blas_threads", &p.blas_threads);
+  l.mebi("blas_workspace_mib", &p.blas_workspace);
+  l.mebi("blas_workspace_hopper_mib", &p.blas_workspace_hopper);
+  l.mebi("blas_workspace_deterministic_mib", &p.blas_workspace_deterministic);
+  l.mebi("kernel_workspace_mib", &p.kernel_workspace);
+  l.mebi("kernel_workspace_hopper_mib", &p.kernel_workspace_hopper);
+  l.whole("expert_streams", &p.expert_streams);
+  l.flag("eight_bit_copies", &p.eight_bit_copies);
+  l.flag("ends_stay_gathered", &p.ends_stay_gathered);
+  l.flag("attention_output_copy", &p.attention_output_copy);
   l.flag("gradients_persist", &p.gradients_persist);
   l.flag("dropout_masks", &p.dropout_masks);
-  l.number("adapter_dropout_bytes", &p.adapter_dropout_bytes);
+  EagerRules& e = p.eager;
+  l.flag("fused_qkv", &e.fused_qkv);
+  l.flag("expanded_kv", &e.expanded_kv);
+  l.flag("separate_head", &e.separate_head);
+  l.number("trained_norm_bytes", &e.trained_norm_bytes);
+  l.number("adapter_input_bytes", &e.adapter_input_bytes);
+  l.flag("adapter_shared_qkv", &e.adapter_shared_qkv);
+  l.flag("adapter_padding", &e.adapter_padding);
+  l.flag("quantised_input", &e.quantised_input);
+  l.flag("quantised_head", &e.quantised_head);
+  l.number("dequantised_copies", &e.dequantised_copies);
+  l.flag("graph_outlives_step", &e.graph_outlives_step);
+  l.number("gathered_parameters", &p.gathered_parameters);
+  l.flag("gathered_ends", &p.gathered_ends);
+  l.flag("unsharded_accumulation", &p.unsharded_accumulation);
+  l.flag("mixed_units", &p.mixed_units);
+  l.number("reduce_bucket", &p.reduce_bucket);
+  l.number("step_parameters", &p.step_parameters);
+  l.flag("data_parallel_buckets", &p.data_parallel_buckets);
   l.number("optimizer_step_bytes", &p.optimizer_step_bytes);
   l.number("gathered_layers", &p.gathered_layers);
   l.number("fragmentation", &p.fragmentation);

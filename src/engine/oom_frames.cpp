@@ -164,8 +164,9 @@ constexpr ToolRule kTools[] = {{"deepspeed/", OomTool::deepspeed},
                                {"vllm/", OomTool::vllm},
                                {"transformers/", OomTool::transformers}};
 
-constexpr std::string_view kTraining[] = {"training_step", "compute_loss", "_engine_run_backward",
-                                          "train_step", "forward_backward_func"};
+constexpr std::string_view kTraining[] = {
+    "training_step",         "compute_loss",        "_engine_run_backward", "train_step",
+    "forward_backward_func", "inner_training_loop", "_inner_training_loop"};
 
 std::string slashes(std::string_view path) {
   std::string out(path);

@@ -100,6 +100,19 @@ TEST(OomReader, ReadsTheFiguresOfBothTorchWordings) {
   EXPECT_TRUE(of_file("torch-2").events.at(0).training);
 }
 
+TEST(OomReader, ATrainersFramesSayThatItTrains) {
+  const auto r = read_oom_log(
+      "Traceback (most recent call last):\n"
+      "  File \"/x/transformers/trainer.py\", line 2052, in train\n"
+      "    return inner_training_loop(\n"
+      "  File \"/x/transformers/trainer.py\", line 2388, in _inner_training_loop\n"
+      "    tr_loss_step = self.step(model)\n"
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+      "capacity of 23.64 GiB of which 1.00 GiB is free.\n");
+  ASSERT_FALSE(r.events.empty());
+  EXPECT_TRUE(r.events.at(0).training);
+}
+
 TEST(OomReader, ASpellingMistakeOfOneReleaseIsRead) {
   auto r = read_oom_log(
       "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "

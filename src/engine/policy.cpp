@@ -42,13 +42,14 @@ double EnginePolicy::fraction(int tensor) const {
   return f;
 }
 
-Bytes EnginePolicy::reserve(int tensor, int pipeline) const {
+Bytes EnginePolicy::reserve(int tensor, int pipeline, Bytes card) const {
   const auto& graphs = tensor >= 4 ? tier_graphs_tp4 : tier_graphs;
   // At least 2,048 prefill tokens are reckoned with.
   const double chunk = std::max(2048.0, static_cast<double>(max_batched_tokens));
-  return reserve_base + reserve_per_token * chunk +
-         reserve_per_graph * (graphs.empty() ? 0 : graphs[0]) +
-         reserve_per_8_ranks * (tensor * pipeline / 8.0);
+  const Bytes sum = reserve_base + reserve_per_token * chunk +
+                    reserve_per_graph * (graphs.empty() ? 0 : graphs[0]) +
+                    reserve_per_8_ranks * (tensor * pipeline / 8.0);
+  return card > reserve_least_from ? std::max(sum, reserve_least) : sum;
 }
 
 }  // namespace trigon

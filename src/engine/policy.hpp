@@ -37,6 +37,13 @@ enum class Launch : std::uint8_t { eager, graphs };
 
 enum class Batching : std::uint8_t { continuous, fixed };
 
+// When ggml copies experts that lie in host memory to a card to multiply them there.
+enum class ExpertCopies : std::uint8_t {
+  never,
+  by_batch,  // from 32 tokens of a micro-batch on (llama.cpp)
+  by_expert  // from 32 tokens an expert on, on average (ik_llama.cpp)
+};
+
 // What a framework's autograd keeps and which intermediates its kernels materialise.
 enum class Autograd : std::uint8_t {
   eager,     // one kernel per operator: 32-bit copies in norms, activation and product kept apart
@@ -44,8 +51,38 @@ enum class Autograd : std::uint8_t {
   fused      // hand-written kernels: norm inputs, one gate-up tensor, the product
 };
 
+// What eager frameworks keep for the backward pass beyond what every framework does. Each flag is
+// a line of their model code; the sheets cite it.
+struct EagerRules {
+  bool fused_qkv = false;         // values are a view, so the projection's whole output stays alive
+  bool expanded_kv = false;       // keys and values are repeated for every query head and kept so
+  bool separate_head = false;     // a tied head is loaded as a matrix of its own
+  double trained_norm_bytes = 2;  // of an element, beside the 32-bit input of a trained RMSNorm
+  // An adapter's own copy of its input, bytes of an element (a cast, a dropped copy and its mask);
+  // 0: it reads the tensor that its neighbours read.
+  double adapter_input_bytes = 0;
+  bool adapter_shared_qkv = false;  // adapters of query, key and value share that copy
+  bool adapter_padding = false;     // outputs are kept where not all of q, k, v are adapted
+  // Linears of a quantised base keep their input (bitsandbytes before 0.43), and copies of the
+  // dequantised matrix exist at once.
+  bool quantised_input = false;
+  double dequantised_copies = 1;
+  bool quantised_head = false;
+  bool graph_outlives_step = false;  // ... until the next forward pass has ended
+};
+
 // Where a split over cards cuts the model.
 enum class Parallelism : std::uint8_t { tensor, layers };
+
+// What selective recomputation drops, by the names of Megatron's --recompute-modules.
+struct RecomputeModules {
+  bool attention = true;           // core_attn: scores and their softmax
+  bool norms = false;              // layernorm: outputs of norms
+  bool mlp = false;                // mlp: a dense MLP whole
+  bool expert_activation = false;  // moe_act: what experts' activation functions give
+  bool experts = false;            // moe: the layer of experts whole
+  bool latent_up = false;          // mla_up_proj: expanded queries, keys and values
+};
 
 struct EnginePolicy {
   std::string id;       // "vllm"
@@ -58,8 +95,12 @@ struct EnginePolicy {
   bool tf32_convolutions = false;  // 32-bit convolutions are multiplied in TF32 where that exists
 
   PoolRule pool = PoolRule::none;
-  double memory_fraction = 1.0;   // default of the engine
-  std::int64_t block_tokens = 1;  // KV page
+  double memory_fraction = 1.0;          // default of the engine
+  std::int64_t block_tokens = 1;         // KV page
+  std::int64_t latent_block_tokens = 0;  // of caches of the latent, where the kernel wants others
+  // Where recurrent layers stand beside attention, pages of attention are made as large as a
+  // state, in whole kernel blocks of this many tokens (vLLM); 0: states lie apart.
+  std::int64_t state_page_alignment = 0;
   WindowAllocator windows = WindowAllocator::full;
   LogitsRows logits = LogitsRows::sampled_only;
   std::int64_t logits_bytes_per_value = 4;
@@ -76,12 +117,18 @@ struct EnginePolicy {
   bool embedding_on_host = false;       // llama.cpp keeps token embeddings in host memory
 
   // Bytes beside weights and KV, with their sources in `sheet`.
-  Bytes context_overhead{};             // device context and libraries, per rank
-  Bytes collective_overhead{};          // communication buffers, per rank when there are several
-  Bytes collective_overhead_pair{};     // the same with just two ranks, when it differs
-  Bytes graph_overhead{};               // captured graphs, per rank
-  bool context_inside_fraction = true;  // the device context counts against the fraction
-  double hidden_copies = 0;             // live activation copies of the hidden state per token
+  Bytes context_overhead{};          // device context and libraries, per rank
+  Bytes collective_overhead{};       // communication buffers, per rank when there are several
+  Bytes collective_overhead_pair{};  // the same with just two ranks, when it differs
+  Bytes library_overhead{};          // kernels and workspaces loaded as they first run
+  Bytes graph_overhead{};            // captured graphs, per rank
+  Bytes graph_per_layer{};           // of each captured batch and layer, where that is known
+  std::optional<std::int64_t> captured_graphs;  // how many, where it was said
+  bool context_inside_fraction = true;          // the device context counts against the fraction
+  bool collectives_inside_fraction = true;
+  bool checks_free = false;  // refuses to start when its fraction is more than what is free
+  Bytes pool_margin{};       // kept out of the pool
+  double hidden_copies = 0;  // live activation copies of the hidden state per token
   std::int64_t micro_batch_tokens = 0;  // llama.cpp n_ubatch: tokens a compute buffer is sized for
 
   // Cards whose driver reports `large_card` or more get other defaults (0: no such rule).
@@ -93,6 +140,7 @@ struct EnginePolicy {
   // and derives from them what it keeps free: base + a * chunk + b * batch + c * ranks / 8.
   std::vector<double> tier_gib, tier_tokens, tier_graphs, tier_graphs_tp4;
   Bytes reserve_base{}, reserve_per_token{}, reserve_per_graph{}, reserve_per_8_ranks{};
+  Bytes reserve_least{}, reserve_least_from{};  // not less than, on cards of at least
   bool derives_fraction() const { return reserve_base > Bytes{} && memory_fraction <= 0; }
   // Or a fraction by tensor-parallel ranks: from so many on. Both only while none is given.
   std::vector<double> fraction_ranks, fraction_values;
@@ -103,23 +151,68 @@ struct EnginePolicy {
   std::int64_t vocabulary_padding = 1;  // rows of embedding and head are padded to a multiple
   bool flash_attention = true;          // scores are never materialised
   bool concatenated_cache = false;      // a layer's cache is copied when it grows (Hugging Face)
-  bool compute_buffer = false;          // ggml: one buffer per device, sized for a micro-batch
-  double pipeline_input_copies = 1;     // ggml: of masks and embeddings, with several devices
+  bool rotary_table = false;            // cosines and sines of all positions lie on each rank
+  bool whole_cache_copied = false;      // and the old ones of all layers live until the step ends
+  // Weight-only formats: a matrix that meets many rows is unpacked first.
+  double unpacked_bytes = 0;         // a parameter of the largest such matrix
+  std::int64_t unpacked_rows = 0;    // 16-bit scratch of so many rows of the widest layer
+  bool quantises_head = false;       // formats of single parameters are applied to the head as well
+  bool compute_buffer = false;       // ggml: one buffer per device, sized for a micro-batch
+  double pipeline_input_copies = 1;  // ggml: of masks and embeddings, with several devices
+  // ggml's graphs, as they decide what is alive at once. Masks in 32 bit, converted for flash
+  // attention; one operator for a norm and its weight, and for both halves of a gated layer, whose
+  // results never take the place of an operand; keys and values of all heads expanded before the
+  // first is used (MLA).
+  bool masks_converted = true, fused_norms = false, fused_gates = false, heads_together = true;
+  ExpertCopies expert_copies = ExpertCopies::never;
+  // ggml on MLA: keys and values may be kept both, mode 1 without flash attention transposes a
+  // copy of the latent, 2 and 3 expand it under flash attention (ik_llama.cpp's -mla).
+  bool latent_values_cached = false;
+  int latent_mode = 3;
+  bool fused_experts = false;    // one operator for gate and up projections of experts
   bool latent_expanded = false;  // flash attention on MLA expands keys and values of the context
   Bytes attention_chunk{};       // of that expansion in 32 bit, at once; 0: all of it
 
   // Training.
   Autograd autograd = Autograd::eager;
-  double loss_bytes_per_logit = 0;   // live at the loss: logits, their copies and gradient
-  std::int64_t loss_chunks = 1;      // the loss is computed on this many slices
-  bool gradients_persist = false;    // gradient buffers live through forward (Megatron, DeepSpeed)
-  bool dropout_masks = false;        // models without gates train with dropout: masks are kept
-  double adapter_dropout_bytes = 0;  // kept per input element of an adapter (dropped copy, mask)
-  double optimizer_step_bytes = 0;   // temporaries of the optimizer step, per local parameter
-  double gathered_layers = 2;        // layers whole at once under ZeRO-3 / FSDP
-  double fragmentation = 0;          // allocator: share of activations reserved but unused
-  std::int64_t default_zero = 0;     // ZeRO stage without further flags; FSDP is 3
-  std::string default_recipe;        // name of a TrainRecipe: "mixed_16bit" ...
+  double loss_bytes_per_logit = 0;        // live at the loss: logits, their copies and gradient
+  double fused_loss_bytes_per_logit = 0;  // the same of its fused loss, which is asked for
+  std::int64_t loss_chunks = 1;           // the loss is computed on this many slices
+  bool gradients_persist = false;   // gradient buffers live through forward (Megatron, DeepSpeed)
+  bool dropout_masks = false;       // models without gates train with dropout: masks are kept
+  bool dropout_stated = false;      // whatever the model, dropout_masks says so
+  double optimizer_step_bytes = 0;  // temporaries of the optimizer step, per local parameter
+  double gathered_layers = 2;       // layers whole at once under ZeRO-3 / FSDP
+  EagerRules eager;
+  double gathered_parameters = 0;  // or so many parameters (DeepSpeed's max_live_parameters)
+  bool gathered_ends = false;      // FSDP's root unit keeps embedding and head whole
+  // FSDP: micro-batches but the last leave whole gradients on every rank; a unit of frozen and
+  // trained weights has gradients as if all of it trained.
+  bool unsharded_accumulation = false, mixed_units = false;
+  double step_parameters = 0;          // that one step of the optimizer takes at once; 0: all
+  bool data_parallel_buckets = false;  // DDP reduces copies of the gradients
+  double reduce_bucket = 0;  // elements of the buffers that gradients are reduced from, all of them
+  double fragmentation = 0;  // allocator: share of activations reserved but unused
+  RecomputeModules selective;  // what selective recomputation covers
+  // Workspaces that matrix libraries take from the framework's allocator: cuBLAS one for each host
+  // thread that multiplies, larger on Hopper and where results must repeat; own kernels one more
+  // (larger from Hopper on) and one for each stream that grouped experts run on.
+  std::int64_t blas_threads = 0;
+  Bytes blas_workspace{}, blas_workspace_hopper{}, blas_workspace_deterministic{};
+  Bytes kernel_workspace{}, kernel_workspace_hopper{};
+  std::int64_t expert_streams = 0;
+  bool deterministic = false;   // results repeat bit by bit
+  bool grouped_experts = true;  // all experts of a rank in one product
+  // 8-bit arithmetic keeps the weights of its products as 8-bit copies, before Blackwell with their
+  // transposes; or the weights themselves are kept so.
+  bool eight_bit_copies = false, eight_bit_weights = false;
+  bool trains_drafts = false;          // layers for multi-token prediction train with the model
+  bool ends_stay_gathered = false;     // ZeRO-3: what lies outside the layers is never dropped
+  bool attention_output_copy = false;  // flash attention's output is kept in a second layout where
+                                       // cuDNN's kernel does not serve (before Hopper; repeatable
+                                       // results after it)
+  std::int64_t default_zero = 0;       // ZeRO stage without further flags; FSDP is 3
+  std::string default_recipe;          // name of a TrainRecipe: "mixed_16bit" ...
 
   std::vector<std::string> vendors;  // accelerators it runs on
   double nvidia_capability_min = 0;  // compute capability its releases need; 0: not stated
@@ -131,7 +224,7 @@ struct EnginePolicy {
   // With the defaults that depend on the card filled in; unchanged when they are already.
   EnginePolicy on_card(Bytes reported, std::string_view architecture = {}) const;
   // Bytes the engine keeps out of its pool where it derives its fraction (SGLang).
-  Bytes reserve(int tensor, int pipeline) const;
+  Bytes reserve(int tensor, int pipeline, Bytes card) const;
   // "engine/vllm#key": the id under which a coefficient is cited.
   std::string fact_id(const char* key) const { return "engine/" + id + "#" + key; }
 };

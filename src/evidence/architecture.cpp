@@ -18,7 +18,8 @@ bool begins(std::string_view s, std::string_view with) { return s.substr(0, with
 // Networks of the GPT-2 kind: LayerNorm, two-matrix MLP, learned positions.
 bool gpt_kind(std::string_view name) {
   return begins(name, "gpt") || begins(name, "mpt") || begins(name, "moe:gpt") ||
-         begins(name, "opt") || begins(name, "hybrid:gpt");
+         begins(name, "opt") || begins(name, "hybrid:gpt") || begins(name, "bert:") ||
+         begins(name, "t5:");
 }
 
 // Rows give the same columns for encoders, which are not decoders of these dimensions.
@@ -29,9 +30,10 @@ bool decoder_kind(const Row& row) {
     name.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
   const auto slash = name.rfind('/');
   if (slash != std::string::npos) name.erase(0, slash + 1);
-  constexpr std::array kinds = {"gpt",     "mpt",      "moe:gpt",  "opt",    "llama", "qwen",
-                                "mistral", "mixtral",  "deepseek", "glm",    "gemma", "bloom",
-                                "falcon",  "megatron", "phi",      "granite"};
+  constexpr std::array kinds = {"gpt",   "mpt",     "moe:gpt",      "opt",      "llama",
+                                "qwen",  "mistral", "mixtral",      "deepseek", "glm",
+                                "gemma", "bloom",   "moe:deepseek", "falcon",   "megatron",
+                                "phi",   "granite", "bert:",        "t5:"};
   return std::any_of(kinds.begin(), kinds.end(), [&](const char* k) { return begins(name, k); });
 }
 
@@ -52,13 +54,47 @@ DecoderSpec spec_of(const Architecture& a, bool gated, bool tied) {
   l.q_bias = l.k_bias = l.v_bias = l.o_bias = l.mlp_bias = bias;
   l.gated = gated;
   l.ffn = a.ffn;
+  if (a.kv_lora_rank > 0) {
+    // Head sizes that Megatron's MLATransformerConfig takes unless told (DeepSeek-V2's).
+    l.attention = AttentionKind::latent;
+    l.kv_heads = a.heads;
+    l.kv_lora_rank = a.kv_lora_rank;
+    l.q_lora_rank = a.q_lora_rank;
+    l.nope_dim = l.value_dim = 128;
+    l.rope_dim = 64;
+    l.head_dim = l.nope_dim + l.rope_dim;
+  }
+  s.layers.assign(static_cast<std::size_t>(a.layers), l);
   if (a.experts > 1) {
     l.mlp = MlpKind::experts;
     l.experts = a.experts;
     l.active = a.active;
     l.expert_width = a.expert_width;
+    l.shared_width = a.shared_width;
+    const std::int64_t dense = std::clamp<std::int64_t>(a.dense_layers, 0, a.layers);
+    std::fill(s.layers.begin() + dense, s.layers.end(), l);
   }
-  s.layers.assign(static_cast<std::size_t>(a.layers), l);
+  // Megatron's models: BERT has a second token table, a pooler and a dense layer before the head
+  // (megatron/core/models/bert); T5's sides share tables and have LayerNorm (models/T5).
+  if (begins(a.name, "bert:")) {
+    s.token_types = 2;
+    Linear square;
+    square.in = square.out = a.hidden;
+    square.bias = true;
+    s.tail = {Tail{"dense", square, Norm{a.hidden, true}}, Tail{"pooler", square, std::nullopt}};
+  } else if (begins(a.name, "t5:")) {
+    DecoderSpec encoder;
+    encoder.id = s.id;
+    encoder.architecture = s.architecture;
+    encoder.hidden = s.hidden;
+    encoder.norm = s.norm;
+    encoder.embeds = encoder.has_head = encoder.generates = false;
+    encoder.layers = s.layers;
+    for (LayerSpec& side : encoder.layers) side.causal = false;
+    for (LayerSpec& side : s.layers) side.cross = true;
+    s.encoder.push_back(std::move(encoder));
+  }
+  if (a.drafts > 0) s.drafts.assign(static_cast<std::size_t>(a.drafts), l);
   return s;
 }
 
@@ -88,6 +124,11 @@ std::optional<Architecture> architecture_of(const Row& row) {
   }
   a.experts = row.whole("experts", {"num-experts"}).value_or(0);
   a.active = row.whole("top_k", {"moe-router-topk"}).value_or(a.experts > 0 ? 1 : 0);
+  a.drafts = std::clamp<std::int64_t>(row.whole("mtp_layers").value_or(0), 0, 16);
+  a.shared_width = row.whole("shared_ffn").value_or(0);
+  a.dense_layers = row.whole("dense_layers").value_or(0);
+  a.kv_lora_rank = row.whole("kv_lora_rank").value_or(0);
+  a.q_lora_rank = row.whole("q_lora_rank").value_or(0);
   a.expert_width = row.whole("moe_ffn", {"moe-ffn-hidden-size"}).value_or(a.ffn);
   if (const auto b = row.number("params_b"); b && *b > 0) a.parameters = *b * 1e9;
   if (const auto g = row.text("gated"); !g.empty())
@@ -99,7 +140,9 @@ std::optional<Architecture> architecture_of(const Row& row) {
   else if (row.text("", {"untie-embeddings-and-output-weights"}) == "true")
     a.tied = false;
   if (gpt_kind(a.name)) {
-    a.positions = row.whole("seq_len").value_or(row.whole("context_len").value_or(0));
+    a.positions =
+        row.whole("positions")
+            .value_or(row.whole("seq_len").value_or(row.whole("context_len").value_or(0)));
     if (!a.gated && !begins(a.name, "gpt-oss")) a.gated = false;
     if (!a.tied) a.tied = true;
   }

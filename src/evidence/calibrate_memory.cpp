@@ -34,9 +34,10 @@ std::optional<Residual> residual_of(const Catalogues& all, const Case& c) {
   r.engine = answer->report.engine.substr(0, answer->report.engine.find(' '));
   r.training = c.question.job.kind == JobKind::train || c.question.job.kind == JobKind::finetune;
   r.fold = c.fold;
+  const RankMemory& memory =
+      c.readout.last_stage ? answer->report.last_stage() : answer->report.memory;
   for (const MemoryTerm t : c.readout.terms)
-    (counted_exactly(t) ? r.counted : r.estimated) +=
-        c.readout.scale * cards * answer->report.memory[t];
+    (counted_exactly(t) ? r.counted : r.estimated) += c.readout.scale * cards * memory[t];
   r.counted += c.readout.plus;
   r.off = std::abs(c.measured - r.counted - r.estimated);
   return r;

@@ -176,6 +176,40 @@ TEST_F(Cases, PoolsNeedTheirCardButWeightsDoNot) {
   EXPECT_EQ(c.hardware.front().accelerator, &world.b);
 }
 
+TEST_F(Cases, MegatronFlagsAreColumns) {
+  const std::string header =
+      "id,source,date,gpu,n_gpus,model,layers,hidden,heads,vocab,weight_format,task,engine,tp,pp,"
+      "context_len,source_len,batch,component,value,unit,span,fa,dropout,deterministic,etp,"
+      "optimizer_groups,recompute_modules,trust\n";
+  const std::string rest = ",12,512,8,50257,bf16,train-full,megatron-lm,2,2,";
+  const std::string tail = ",4,peak_total,2,GiB,last_stage,0,1,1,1,2,layernorm moe_act,";
+  const Case c = accepted(header.c_str(), "1,s,,A,8,gpt:tests" + rest + "1024," + tail);
+  EXPECT_TRUE(c.readout.last_stage);
+  const PlanRequest& p = c.question.plan;
+  EXPECT_EQ(p.flash_attention, false);
+  EXPECT_EQ(p.dropout, true);
+  EXPECT_EQ(p.deterministic, true);
+  EXPECT_EQ(p.expert_tensor, 1);
+  EXPECT_EQ(p.optimizer_groups, 2);
+  ASSERT_TRUE(p.recompute_modules);
+  EXPECT_TRUE(p.recompute_modules->norms && p.recompute_modules->expert_activation);
+  EXPECT_FALSE(p.recompute_modules->attention || p.recompute_modules->mlp);
+  EstimateAnswer answer = flat_answer(1);
+  answer.report.memory[MemoryTerm::weights] = 7;
+  answer.report.stages.resize(2);
+  answer.report.stages[1][MemoryTerm::weights] = 5;
+  EXPECT_EQ(read_out(c.readout, answer)->value, 5);
+
+  // A layer of BERT beside its decoder's namesake: two dense matrices, two token types.
+  const Case bert = accepted(header.c_str(), "1,s,,A,8,bert:tests" + rest + "1024," + tail);
+  EXPECT_EQ(count_parameters(*bert.model).total - count_parameters(*c.model).total,
+            2 * (512 * 512 + 512) + 2 * 512 + 2 * 512);
+  // T5's sides: twelve layers each, cross-attention and one more norm in the decoder's.
+  const Case t5 = accepted(header.c_str(), "1,s,,A,8,t5:tests" + rest + "128,512" + tail);
+  EXPECT_EQ(t5.question.job.input_tokens, 512);
+  EXPECT_GT(count_parameters(*t5.model).total, count_parameters(*c.model).total);
+}
+
 TEST(Formats, AsSourcesWriteThem) {
   EXPECT_EQ(format_of("gguf:Q4_K_M@4.89bpw"), Format::q4_k);
   EXPECT_EQ(format_of("gguf:IQ3_K_R4@3.847bpw"), Format::iq3_k);

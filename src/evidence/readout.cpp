@@ -1,5 +1,6 @@
 #include "evidence/readout.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace trigon {
@@ -44,10 +45,40 @@ Number static_seconds(const Readout& r, const EstimateAnswer& a) {
 Number memory_sum(const Readout& r, const EstimateAnswer& a) {
   MemoryTerms terms = 0;
   for (const MemoryTerm t : r.terms) terms |= bit(t);
-  const Range sum = range_of(a.report.memory, a.report.memory_errors, terms);
+  const PlanReport& p = a.report;
+  RankMemory memory = p.memory;
   double k = r.scale;
-  if (r.over_ranks) k *= a.report.plan.ranks();
-  return Estimate<double>{k * sum.value + r.plus, k * sum.low + r.plus, k * sum.high + r.plus,
+  if (r.last_stage) memory = p.last_stage();
+  if (r.first_stage && !p.stages.empty()) memory = p.stages.front();
+  if (r.over_ranks) {
+    k *= p.plan.ranks();
+    if (!p.stages.empty()) {
+      // Stages need not hold the same.
+      memory = {};
+      const double share = 1.0 / static_cast<double>(p.stages.size());
+      for (const RankMemory& stage : p.stages)
+        for (std::size_t i = 0; i < kMemoryTerms; ++i) memory.bytes[i] += share * stage.bytes[i];
+    }
+  }
+  const Range sum = range_of(memory, p.memory_errors, terms);
+  const HostMemory& host = a.report.memory.host;
+  double beside = r.plus;
+  if (r.host == Readout::Host::weights) beside += host.weights - host.twice;
+  if (r.host == Readout::Host::kv_cache) beside += host.kv_cache;
+  if (r.host == Readout::Host::buffers_alone || r.host == Readout::Host::largest_forward) {
+    // A buffer of the CPU follows the same rules as one of a card.
+    double buffer = host.buffers;
+    if (r.host == Readout::Host::largest_forward) {
+      auto forward = [](const RankMemory& m) {
+        return m[MemoryTerm::activations] + m[MemoryTerm::logits];
+      };
+      buffer = forward(a.report.memory);
+      for (const RankMemory& m : a.report.stages) buffer = std::max(buffer, forward(m));
+    }
+    const double share = a.report.memory_errors.estimated;
+    return Estimate<double>{buffer, buffer * (1 - share), buffer * (1 + share), Basis::analytic};
+  }
+  return Estimate<double>{k * sum.value + beside, k * sum.low + beside, k * sum.high + beside,
                           Basis::analytic};
 }
 

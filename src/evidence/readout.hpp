@@ -21,8 +21,19 @@ struct Readout {
   Metric metric = Metric::count_;
   double scale = 1;
   std::vector<MemoryTerm> terms;
-  bool over_ranks = false;  // memory_terms: all cards together
-  double plus = 0;          // memory_terms: bytes that lie elsewhere and were counted too
+  bool over_ranks = false;   // memory_terms: all cards together
+  bool last_stage = false;   // memory_terms: of the last pipeline stage, not the fullest rank
+  bool first_stage = false;  // memory_terms: of a rank of the first pipeline stage
+  // memory_terms: what ggml keeps in host memory counts too, or alone; or the card that
+  // has the largest buffer of a pass.
+  enum class Host : std::uint8_t {
+    none,
+    weights,
+    kv_cache,
+    buffers_alone,
+    largest_forward
+  } host = Host::none;
+  double plus = 0;  // memory_terms: bytes that lie elsewhere and were counted too
   double batch = 1, input = 0, output = 0;  // static_*: sequences and tokens of each
 };
 

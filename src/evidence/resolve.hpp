@@ -21,6 +21,8 @@ void allow_length(Case& c, std::int64_t tokens);
 std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case& c);
 std::optional<Refusal> take_engine(std::string_view name, std::string_view version,
                                    std::string_view date, const RowNames& names, Case& c);
+// Adapters, recipe and optimizer of a training row whose kind of job is known.
+std::optional<Refusal> take_adapters(const Row& row, Case& c);
 // `cards` accelerators, `per_node` in a node (0: not stated).
 std::optional<Refusal> take_hardware(const Row& row, const RowNames& names, std::int64_t cards,
                                      std::int64_t per_node, Case& c);

@@ -59,22 +59,32 @@ Result<Schema> detect_schema(const CsvTable& table) {
               message(EvidenceMessage::known_schemas));
 }
 
-std::string_view Row::note(std::string_view key) const {
+template <class F>
+void Row::each_note(F&& found) const {
   const auto column = table_->column("notes");
-  if (!column) return {};
+  if (!column) return;
   std::string_view rest = row_->fields[*column];
   constexpr std::string_view separators = ";, \t\n()";
   while (!rest.empty()) {
     const auto start = rest.find_first_not_of(separators);
-    if (start == std::string_view::npos) return {};
+    if (start == std::string_view::npos) return;
     rest.remove_prefix(start);
     const auto end = std::min(rest.find_first_of(separators), rest.size());
     const std::string_view word = rest.substr(0, end);
     rest.remove_prefix(end);
     const auto equals = word.find('=');
-    if (equals == key.size() && word.substr(0, equals) == key) return word.substr(equals + 1);
+    if (equals != std::string_view::npos && found(word.substr(0, equals), word.substr(equals + 1)))
+      return;
   }
-  return {};
+}
+
+std::string_view Row::note(std::string_view key) const {
+  std::string_view value;
+  each_note([&](std::string_view k, std::string_view v) {
+    if (k == key) value = v;
+    return k == key;
+  });
+  return value;
 }
 
 std::string_view Row::text(std::string_view column,
@@ -102,6 +112,30 @@ std::optional<std::int64_t> Row::whole(std::string_view column,
   const auto v = number(column, note_keys);
   if (!v || *v != std::floor(*v) || std::fabs(*v) > 1e15) return std::nullopt;
   return static_cast<std::int64_t>(*v);
+}
+
+std::vector<double> Row::numbers(std::string_view column,
+                                 std::initializer_list<std::string_view> note_keys) const {
+  std::vector<double> out;
+  auto add = [&](std::string_view t) {
+    double v = 0;
+    const auto [end, code] = std::from_chars(t.data(), t.data() + t.size(), v);
+    if (!t.empty() && code == std::errc{} && end == t.data() + t.size() && std::isfinite(v))
+      out.push_back(v);
+  };
+  if (const auto i = table_->column(column); i && !row_->fields[*i].empty()) {
+    for (std::string_view rest = row_->fields[*i]; !rest.empty();) {
+      const auto plus = std::min(rest.find('+'), rest.size());
+      add(rest.substr(0, plus));
+      rest.remove_prefix(std::min(plus + 1, rest.size()));
+    }
+    return out;
+  }
+  each_note([&](std::string_view k, std::string_view v) {
+    if (std::find(note_keys.begin(), note_keys.end(), k) != note_keys.end()) add(v);
+    return false;
+  });
+  return out;
 }
 
 bool Row::flag(std::string_view column) const { return text(column) == "1"; }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "evidence/csv.hpp"
 
@@ -32,6 +33,9 @@ class Row {
   std::optional<std::int64_t> whole(std::string_view column,
                                     std::initializer_list<std::string_view> note_keys = {}) const;
   bool flag(std::string_view column) const;  // "1"
+  // All numbers of a column written "a+b+c"; without it those of the keys in the notes.
+  std::vector<double> numbers(std::string_view column,
+                              std::initializer_list<std::string_view> note_keys) const;
   bool has_column(std::string_view column) const { return table_->column(column).has_value(); }
   std::string where() const { return table_->where(*row_); }
 
@@ -43,6 +47,9 @@ class Row {
 
  private:
   std::string_view note(std::string_view key) const;
+  // Calls `found(key, value)` for each pair until it returns true.
+  template <class F>
+  void each_note(F&& found) const;
   const CsvTable* table_;
   const CsvRow* row_;
 };

@@ -82,6 +82,11 @@ struct Accelerator {
   Bytes memory_nominal{};                // the brochure's figure
   std::optional<Bytes> memory_reported;  // what the driver reports, when known
   BytesPerSecond memory_bandwidth{};
+  std::string memory_type;  // "gddr6x", "hbm3", may be empty
+  // Of its architecture, where known ("device-memory" sheets): what the driver keeps of what it
+  // reports, and a program's context before it allocates anything.
+  Bytes memory_reserved{};
+  std::optional<Bytes> context;
   std::optional<Bytes> l2;
   bool unified_memory = false;  // shared with the host (Apple, APUs)
   std::array<std::optional<FlopsPerSecond>, kMathModes> peak{};

@@ -105,7 +105,9 @@ Result<Accelerator> read_accelerator(const FactSheet& sheet) {
         a.devices_per_board = static_cast<int>(v);
       }
     } else if (auto t = std::get_if<std::string>(&f.value)) {
-      if (k == "name") {
+      if (k == "memory.type") {
+        a.memory_type = *t;
+      } else if (k == "name") {
         a.name = *t;
       } else if (k == "vendor") {
         a.vendor = *t;
@@ -147,6 +149,33 @@ Result<Accelerator> read_accelerator(const FactSheet& sheet) {
   return a;
 }
 
+// What drivers keep and contexts take, by architecture and, where they differ, by size: the last
+// entry that speaks of a card holds.
+void read_device_memory(const FactStore& store, std::vector<Accelerator>& cards) {
+  const FactSheet* sheet = store.find("device-memory", "device-memory");
+  if (!sheet) return;
+  for (const FactGroup& g : sheet->groups) {
+    auto text = [&](const char* key) {
+      const Fact* f = find_fact(g.facts, key);
+      auto v = f ? std::get_if<std::string>(&f->value) : nullptr;
+      return v ? *v : std::string();
+    };
+    auto number = [&](const char* key) -> std::optional<double> {
+      const Fact* f = find_fact(g.facts, key);
+      auto v = f ? std::get_if<double>(&f->value) : nullptr;
+      return v ? std::optional(*v) : std::nullopt;
+    };
+    const std::string architecture = text("architecture");
+    const auto from = number("from_gb");
+    for (Accelerator& a : cards) {
+      if (a.architecture != architecture) continue;
+      if (from && a.memory_nominal < gigabytes(*from)) continue;
+      if (auto v = number("reserved_mib")) a.memory_reserved = mebibytes(*v);
+      if (auto v = number("context_mib")) a.context = mebibytes(*v);
+    }
+  }
+}
+
 Result<AcceleratorCatalog> AcceleratorCatalog::from(const FactStore& store) {
   AcceleratorCatalog c;
   for (const FactSheet* s : store.of_kind("accelerator")) {
@@ -154,6 +183,7 @@ Result<AcceleratorCatalog> AcceleratorCatalog::from(const FactStore& store) {
     if (!a) return tl::unexpected(a.error());
     c.accelerators_.push_back(std::move(*a));
   }
+  read_device_memory(store, c.accelerators_);
   for (const Accelerator& a : c.accelerators_) c.keys_.push_back(normalised_name(a.id));
   for (std::size_t i = 0; i < c.keys_.size(); ++i) c.by_key_.emplace_back(c.keys_[i], i);
   std::sort(c.by_key_.begin(), c.by_key_.end());
@@ -233,6 +263,27 @@ Range AcceleratorCatalog::usable_memory_reported(const Accelerator& a) const {
     if (auto it = ratios_.find(group); it != ratios_.end())
       return {nominal * it->second.low, nominal * it->second.value, nominal * it->second.high};
   return {nominal, nominal, nominal};
+}
+
+// Error correction of GDDR memory takes a sixteenth of it; stacked memory has it beside the data.
+// Cards that report so much less than their size have it on as they come.
+Range AcceleratorCatalog::program_memory(const Accelerator& a, const CardState& card) const {
+  Range r = usable_memory_reported(a);
+  if (card.memory) {
+    const double v = card.memory->in_base();
+    r = {v, v, v};
+  } else {
+    if (card.ecc && a.memory_type.substr(0, 4) == "gddr") {
+      const bool on = r.value < 0.96 * a.memory_nominal.in_base() / 1e9 * kGi;
+      const double k = on == *card.ecc ? 1 : *card.ecc ? 15.0 / 16 : 16.0 / 15;
+      r = {r.low * k, r.value * k, r.high * k};
+    }
+    const double kept = a.memory_reserved.in_base();
+    r = {r.low - kept, r.value - kept, r.high - kept};
+  }
+  const double used = card.memory_used.in_base();
+  for (double* v : {&r.low, &r.value, &r.high}) *v = std::max(0.0, *v - used);
+  return r;
 }
 
 }  // namespace trigon

@@ -5,6 +5,7 @@
 
 #include "hardware/accelerator.hpp"
 #include "hardware/aliases.hpp"
+#include "hardware/cluster.hpp"
 
 namespace trigon {
 
@@ -36,6 +37,9 @@ class AcceleratorCatalog {
   // Bytes that the driver reports as the card's memory. Exact where known; else the nominal size
   // times the ratios reported/nominal seen in its family, or its vendor's cards, or all.
   Range usable_memory_reported(const Accelerator& a) const;
+  // What programs of one of its cards find when they start: what is reported, with error
+  // correction as the card's facts say, less what the driver keeps and what others use.
+  Range program_memory(const Accelerator& a, const CardState& card) const;
 
  private:
   std::vector<Accelerator> accelerators_;

@@ -126,6 +126,28 @@ TEST(Catalog, ReportedMemoryIsExactOrAnInterval) {
   EXPECT_LT(amd.high, 1.08 * 192e9);
 }
 
+// An RTX 4090 reports 24,564 MiB, of which the driver keeps 480; an L40S comes with error
+// correction on, which takes a sixteenth; stacked memory has it beside the data.
+TEST(Catalog, ProgramsFindWhatTheDriverLeaves) {
+  const AcceleratorCatalog& all = hardware().accelerators;
+  CardState state;
+  EXPECT_DOUBLE_EQ(all.program_memory(card("rtx-4090"), state).value, (24564.0 - 480) * 1048576);
+  state.memory_used = gibibytes(2);
+  EXPECT_DOUBLE_EQ(all.program_memory(card("rtx-4090"), state).value,
+                   (24564.0 - 480 - 2048) * 1048576);
+  state = {};
+  const double with = all.program_memory(card("l40s"), state).value;
+  state.ecc = true;
+  EXPECT_DOUBLE_EQ(all.program_memory(card("l40s"), state).value, with);
+  state.ecc = false;
+  const double kept = card("l40s").memory_reserved.in_base();
+  EXPECT_DOUBLE_EQ(all.program_memory(card("l40s"), state).value, (with + kept) * 16 / 15 - kept);
+  const double stacked = all.program_memory(card("h100-sxm-80gb"), {}).value;
+  EXPECT_DOUBLE_EQ(all.program_memory(card("h100-sxm-80gb"), state).value, stacked);
+  state.memory = gibibytes(79);
+  EXPECT_DOUBLE_EQ(all.program_memory(card("h100-sxm-80gb"), state).value, 79 * kGi);
+}
+
 TEST(Catalog, SystemsAndLinks) {
   auto dgx = hardware().find_system("DGX H100");
   ASSERT_TRUE(dgx);

@@ -18,8 +18,9 @@ struct Link {
 
 // Facts of the real machine that replace the catalogue's.
 struct CardState {
-  Bytes memory_used{};   // by others ("used=2GiB")
-  bool display = false;  // a display runs on the card
+  Bytes memory_used{};          // by others ("used=2GiB")
+  bool display = false;         // a display runs on the card
+  std::optional<Bytes> memory;  // what the driver reports to programs ("memory=79.2GiB")
   std::optional<Watts> power_limit;
   std::optional<bool> ecc;
 };

@@ -61,6 +61,11 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
       auto v = parse_bytes(value, where);
       if (!v) return tl::unexpected(v.error());
       card.memory_used = *v;
+    } else if (key == "memory") {
+      auto v = parse_bytes(value, where);
+      if (!v) return tl::unexpected(v.error());
+      if (*v <= Bytes{}) return bad_facts();
+      card.memory = *v;
     } else if (key == "power") {
       auto v = parse_watts(value, where);
       if (!v) return tl::unexpected(v.error());
@@ -77,7 +82,7 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
       return bad_facts();
     } else {
       std::optional<Message> hint;
-      if (auto near = nearest_name(key, {"used", "display", "power", "ecc"}))
+      if (auto near = nearest_name(key, {"used", "memory", "display", "power", "ecc"}))
         hint = message(BaseMessage::nearest_name, *near);
       return fail(ErrorCode::bad_argument, message(BaseMessage::unknown_key, key),
                   std::string(where), hint);
@@ -393,6 +398,7 @@ std::string write_hardware(const Cluster& c) {
   std::string card;
   auto add = [&card](const std::string& s) { card += (card.empty() ? "" : ",") + s; };
   if (c.card.memory_used > Bytes{}) add("used=" + write_bytes(c.card.memory_used));
+  if (c.card.memory) add("memory=" + write_bytes(*c.card.memory));
   if (c.card.display) add("display");
   if (c.card.power_limit) add("power=" + write_watts(*c.card.power_limit));
   if (c.card.ecc) add(*c.card.ecc ? "ecc=on" : "ecc=off");

@@ -403,6 +403,7 @@ class Completion {
       if (!r_.rank) assume("--rank", message(JobMessage::rank_assumed, f.rank));
       f.targets = r_.targets.value_or(kAllLinears);
       f.dora = r_.dora.value_or(false);
+      f.form = r_.form.value_or(AdapterForm{});
       if (!r_.targets) assume("--adapt", message(JobMessage::adapters_assumed));
     }
     job_ = f;

@@ -58,6 +58,15 @@ struct Train {
 
 enum class TuneMethod : std::uint8_t { full, lora, qlora };
 
+// What an adapter keeps of the matrix it stands on until the backward pass, and what trains.
+struct AdapterForm {
+  bool input = true;      // a copy of the input, which it multiplies by matrices of its own (LoRA)
+  bool delta = false;     // the change of the weight as a whole matrix (LoHa, LoKr, FourierFT)
+  bool output = false;    // the matrix' output, which it scales (IA3)
+  double parameters = 0;  // that train; 0: rank x (in + out) over the targets
+  bool ends = false;      // embedding and head train whole as copies (peft's modules_to_save)
+};
+
 struct FineTune {
   TuneMethod method = TuneMethod::lora;
   double tokens = 0;
@@ -67,6 +76,7 @@ struct FineTune {
   std::int64_t rank = 0;  // of the adapters
   AdapterTargets targets = kAllLinears;
   bool dora = false;  // a magnitude for each output of an adapted matrix (arXiv:2402.09353)
+  AdapterForm form;
   std::optional<Seconds> deadline;
   std::optional<Item> item;  // what one request or sample is; absent: tokens
 };
@@ -104,6 +114,7 @@ struct JobRequest {
   std::optional<TuneMethod> method;
   std::optional<AdapterTargets> targets;
   std::optional<bool> dora;
+  std::optional<AdapterForm> form;
   std::optional<Seconds> deadline;
 };
 

@@ -71,7 +71,7 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
     c.pool_bytes = std::max(0.0, budget_bytes(plan, rank.memory).value -
                                      (rank.memory.total() - rank.memory[MemoryTerm::kv_cache]));
     const double one = cache_of(plan, rank.stage, {1, load.context, load.prompt, load.source});
-    const double block = static_cast<double>(engine_.block_tokens);
+    const double block = page_tokens(plan);
     const double whole = std::max(1.0, std::ceil(load.context / block)) * block;
     if (one > 0) c.kv_tokens = std::floor(c.pool_bytes / one * whole / block) * block;
     return c;
@@ -94,7 +94,7 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
     const double one = cache_of(plan, s, {1, load.context, load.prompt, load.source});
     if (one > 0) sequences = std::min(sequences, std::floor(pool / one));
     // Tokens while every sequence is as long as asked; without windows this is every block.
-    const double block = static_cast<double>(engine_.block_tokens);
+    const double block = page_tokens(plan);
     const double whole = std::max(1.0, std::ceil(load.context / block)) * block;
     if (one > 0)
       blocks_tokens = std::min(blocks_tokens, std::floor(pool / one * whole / block) * block);

@@ -57,6 +57,11 @@ void MemoryModel::explain_weights(const Plan& plan, int stage, Record& record) c
                                : 0;
     const double expert =
         s.weights.expert_count > 0 ? experts.bytes(bits) / s.weights.expert_count : 0;
+    if (by_ggml()) {
+      explain_ggml_weights(plan, stage, k, describe(*kinds_[k], caches_[k], layers.count(k)),
+                           record);
+      continue;
+    }
     record.step([&] {
       return DerivationStep{
           &memory_formula::layer_weights,
@@ -76,14 +81,15 @@ void MemoryModel::explain_weights(const Plan& plan, int stage, Record& record) c
 void MemoryModel::explain_cache(const Plan& plan, int stage, const Load& load,
                                 Record& record) const {
   const FormatInfo& format = info(plan.kv);
-  const double bits = bits_per_element(plan.kv), block = d(format.block_elements);
+  const Format values = plan.kv_values == Format::unknown ? plan.kv : plan.kv_values;
+  const double bits = bits_per_element(plan.kv);
   const StageLayers layers = stage_layers(plan, stage);
   KindShare scratch;
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
     const CacheShare& c = kind_at(k, plan.tensor, scratch).cache;
-    const double tokens = kept_tokens(c, load);
-    const double token = c.bytes_per_token(bits, block, format.gguf);
-    const double sequence = c.bytes_per_sequence(bits);
+    const double page = page_tokens(plan), tokens = kept_tokens(c, load, page);
+    const double token = c.bytes_per_token(plan.kv, values);
+    const double sequence = state_slot_bytes(plan, page, c);
     if (layers.count(k) == 0 || (token <= 0 && sequence <= 0)) continue;
     record.step([&] {
       return DerivationStep{&memory_formula::layer_cache,
@@ -97,7 +103,7 @@ void MemoryModel::explain_cache(const Plan& plan, int stage, const Load& load,
                              {"state", sequence, "B"}}};
     });
     // Whole blocks, side caches and compressed entries have more to them than this product.
-    if (token > 0 && !format.gguf && c.side_bytes <= 0 && c.ratio == 1)
+    if (token > 0 && !format.gguf && values == plan.kv && c.side_bytes <= 0 && c.ratio == 1)
       record.step([&] {
         return DerivationStep{&memory_formula::cache_token,
                               token,
@@ -125,9 +131,12 @@ void MemoryModel::explain_saved(const Plan& plan, int stage, Record& record) con
     for (const SubLayer& part : kinds_[k]->parts) {
       Layer alone = *kinds_[k];
       alone.parts = {part};
-      const ActivationBytes b = plan.recompute == Recompute::selective
-                                    ? saved_selective(alone, stack.hidden, rules)
+      const bool selective = plan.recompute == Recompute::selective;
+      ActivationBytes b = selective ? saved_selective(alone, stack.hidden, rules)
                                     : saved_for_backward(alone, stack.hidden, rules);
+      const ExpertBytes routed = selective ? experts_saved_selective(alone, stack.hidden, rules)
+                                           : experts_saved(alone, stack.hidden, rules);
+      b.per_token += routed.at(expert_tensor_ranks(plan, false), std::max(plan.tensor, 1));
       if (b.at(keys) <= 0) continue;
       record.step([&] {
         return DerivationStep{&memory_formula::saved_part,

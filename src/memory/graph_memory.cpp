@@ -51,8 +51,16 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
   for (const GraphPart& p : graphs_) {
     if (serving_) {
       if (!p.serves) continue;
-      frozen += graph_weight_bytes(p, plan, 0);
-      alive = std::max(alive, p.rows * p.bytes.forward.at(element));
+      const double weights = graph_weight_bytes(p, plan, 0);
+      const double values = p.rows * p.bytes.forward.at(element);
+      if (!plan.offload_weights) {
+        frozen += weights;
+        alive = std::max(alive, values);
+      } else if (weights + items * values > frozen + items * alive) {
+        // Components wait in host memory for their turn: the fullest moment is that of one.
+        frozen = weights;
+        alive = values;
+      }
       continue;
     }
     if (p.trained) {

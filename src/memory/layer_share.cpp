@@ -222,8 +222,11 @@ bool same(const MixtureOfExperts& a, const MixtureOfExperts& b) {
 }  // namespace
 
 namespace {
-double head_bytes(double elements, double bits, double block_elements, bool padded) {
-  if (!padded) return elements * bits / 8;
+// Rows of GGUF formats are whole blocks.
+double head_bytes(double elements, Format f) {
+  const double bits = bits_per_element(f);
+  if (!info(f).gguf) return elements * bits / 8;
+  const double block_elements = d(info(f).block_elements);
   double blocks = elements / block_elements;
   double whole = static_cast<double>(static_cast<std::int64_t>(blocks));
   if (whole < blocks) whole += 1;
@@ -231,16 +234,13 @@ double head_bytes(double elements, double bits, double block_elements, bool padd
 }
 }  // namespace
 
-double CacheShare::bytes_per_token(double bits, double block_elements, bool padded) const {
-  return (heads * (head_bytes(key_head, bits, block_elements, padded) +
-                   head_bytes(value_head, bits, block_elements, padded)) +
-          side_bytes) /
+double CacheShare::bytes_per_token(Format keys, Format values) const {
+  return (heads * (head_bytes(key_head, keys) + head_bytes(value_head, values)) + side_bytes) /
          ratio;
 }
 
-double CacheShare::source_bytes_per_token(double bits, double block_elements, bool padded) const {
-  return source_heads * (head_bytes(source_key_head, bits, block_elements, padded) +
-                         head_bytes(source_value_head, bits, block_elements, padded));
+double CacheShare::source_bytes_per_token(Format keys, Format values) const {
+  return source_heads * (head_bytes(source_key_head, keys) + head_bytes(source_value_head, values));
 }
 
 WeightShare share_of(const Linear& l, int t, const ShareRules& r) {
@@ -307,6 +307,13 @@ LayerShare share_of(const Layer& l, int t, const ShareRules& r) {
                      s.experts += matrix(m.down, m.down.out, m.down.in, whole);
                      if (m.gate) s.experts += matrix(*m.gate, m.gate->out, m.gate->in, whole);
                      s.expert_count += d(m.experts);
+                     if (r.adapters && r.targets.has(AdapterTarget::experts)) {
+                       const double n = d(m.experts), first = m.gate ? 2 : 1;
+                       s.expert_adapted += n * (first + 1);
+                       s.expert_out += n * (first * d(m.up.out) + d(m.down.out));
+                       s.expert_in_out +=
+                           n * (first * d(m.up.in + m.up.out) + d(m.down.in + m.down.out));
+                     }
                      s.largest_matrix = std::max(s.largest_matrix, d(m.up.in) * d(m.up.out));
                      WeightShare router = matrix(m.router, m.router.out, m.router.in, r);
                      // Routers are never quantised nor divided.
@@ -352,6 +359,9 @@ CacheShare cache_share(const Layer& l, const CacheRun& cache, int t, const Share
   c.heads = cache.kv_heads > 0 ? d(up(cache.kv_heads, t)) : 1;
   c.key_head = d(cache.key_elements) / d(heads);
   c.value_head = d(cache.value_elements) / d(heads);
+  if (cache.kind == CacheKind::latent && r.latent_values)
+    for (const SubLayer& part : l.parts)
+      if (auto a = std::get_if<LatentAttention>(&part)) c.value_head = d(a->kv_lora_rank);
   return c;
 }
 

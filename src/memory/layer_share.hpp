@@ -46,11 +46,14 @@ struct LayerShare {
   double largest_matrix = 0;  // parameters of the largest dense or single expert matrix
   // Over the matrices that carry adapters, on this rank: their number, the sum of their outputs and
   // of inputs + outputs. Rank x the last is what low-rank adapters hold.
-  double adapted = 0, adapter_out = 0, adapter_in_out = 0;
+  double adapted = 0, adapter_out = 0, adapter_in_out = 0, adapter_area = 0;  // in x out
+  // The same over the matrices of all experts, whole.
+  double expert_adapted = 0, expert_out = 0, expert_in_out = 0;
   void adapt(double in, double out) {
     adapted += 1;
     adapter_out += out;
     adapter_in_out += in + out;
+    adapter_area += in * out;
   }
 };
 
@@ -65,8 +68,8 @@ struct CacheShare {
   double reach = 0;                     // 0: everything is kept
   // Cross-attention, kept for each token of the source.
   double source_key_head = 0, source_value_head = 0, source_heads = 0;
-  double bytes_per_token(double bits, double block_elements, bool padded) const;
-  double source_bytes_per_token(double bits, double block_elements, bool padded) const;
+  double bytes_per_token(Format keys, Format values) const;
+  double source_bytes_per_token(Format keys, Format values) const;
   double bytes_per_sequence(double bits) const {
     return state_bytes + sequence_elements * bits / 8;
   }
@@ -77,6 +80,7 @@ struct ShareRules {
   bool adapters = false;
   AdapterTargets targets = kAllLinears;
   bool latent_absorbed = true;  // MLA caches the latent vector, not the expanded heads
+  bool latent_values = false;   // ... and a second copy of it for the values
 };
 
 WeightShare share_of(const Linear& l, int tensor, const ShareRules& rules);

@@ -25,9 +25,11 @@ enum class MemoryTerm : std::uint8_t {
   gradients,
   master_weights,
   optimizer,
-  adapters,  // LoRA weights, their gradients and optimizer state
-  gathered,  // ZeRO-3 working set of gathered layers, dequantisation buffers
-  context,   // device context and libraries
+  adapters,    // LoRA weights, their gradients and optimizer state
+  gathered,    // ZeRO-3 working set of gathered layers, dequantisation buffers
+  workspaces,  // of matrix libraries, inside the framework's allocator
+  context,     // device context
+  libraries,   // kernels and workspaces that libraries load as they first run
   collectives,
   graphs,
   fragmentation,
@@ -35,9 +37,19 @@ enum class MemoryTerm : std::uint8_t {
 };
 constexpr std::size_t kMemoryTerms = static_cast<std::size_t>(MemoryTerm::count_);
 
+// What ggml keeps in the memory of the machine beside its cards.
+struct HostMemory {
+  double weights = 0;   // embedding, layers and experts that lie on no card
+  double kv_cache = 0;  // of those layers
+  double buffers = 0;   // intermediates of what the CPU computes
+  double twice = 0;     // of `weights`, what a card holds as well (a tied embedding)
+  double total() const { return weights + kv_cache + buffers; }
+};
+
 // Bytes on one rank, by term. Trivially copyable: this is what search looks at.
 struct RankMemory {
   std::array<double, kMemoryTerms> bytes{};
+  HostMemory host;  // of the whole machine; no part of `total`
   double total() const {
     double t = 0;
     for (double b : bytes) t += b;

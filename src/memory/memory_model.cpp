@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "memory/formulas.hpp"
+#include "memory/saved_eager.hpp"
 #include "memory/stage_layers.hpp"
 #include "plan/legality.hpp"
 
@@ -12,6 +13,25 @@ namespace trigon {
 namespace {
 
 double d(std::int64_t v) { return static_cast<double>(v); }
+
+// Models with gates are trained without it.
+bool trains_with_dropout(const Layer& layer, const EnginePolicy& engine) {
+  if (engine.dropout_stated || !engine.dropout_masks) return engine.dropout_masks;
+  for (const SubLayer& part : layer.parts) {
+    if (auto mlp = std::get_if<Mlp>(&part); mlp && !mlp->gated) return true;
+    if (auto experts = std::get_if<MixtureOfExperts>(&part); experts && !experts->gated)
+      return true;
+  }
+  return false;
+}
+
+bool caches_latent(const std::vector<const Stack*>& stacks) {
+  for (const Stack* s : stacks)
+    for (const LayerRun& run : s->runs)
+      for (const SubLayer& part : run.layer.parts)
+        if (std::holds_alternative<LatentAttention>(part)) return true;
+  return false;
+}
 
 constexpr int kPreparedDegrees = 8;  // 1, 2, 4 ... 128; others are computed when asked
 
@@ -36,6 +56,9 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
   m.usable_ = usable;
   m.main_format_ = model.weight_format;
   m.most_ranks_ = std::max(1, cluster.count());
+  if (cluster.accelerator) m.capability_ = cluster.accelerator->compute_capability.value_or(0);
+  // NCCL opens 24 channels over NVLink of the A100 and H100, 2 over PCIe (its start-up logs).
+  m.channels_ = cluster.intra.topology == PeerTopology::none ? 2 : 24;
   if (auto serve = std::get_if<Serve>(&job)) {
     m.input_tokens_ = d(serve->input_tokens);
     m.output_tokens_ = d(serve->output_tokens);
@@ -53,9 +76,15 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     m.adapter_rank_ = d(tune->rank);
     m.targets_ = tune->targets;
     m.dora_ = tune->dora;
+    m.form_ = tune->form;
   }
   m.source_ = d(training_source(job));
-  m.rules_ = {m.main_format_, m.tuning_, m.targets_, m.engine_.mla_absorbed};
+  if (m.engine_.latent_block_tokens > 0 && m.engine_.mla_absorbed && caches_latent(m.stacks_))
+    m.engine_.block_tokens = m.engine_.latent_block_tokens;
+  m.rules_ = {
+      m.main_format_, m.tuning_, m.targets_, m.engine_.mla_absorbed,
+      m.engine_.mla_absorbed && (m.engine_.latent_values_cached ||
+                                 (m.engine_.latent_mode == 1 && !m.engine_.flash_attention))};
   if (m.graphs()) return m;
 
   for (const Component& c : model.components)
@@ -81,6 +110,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
       kind_of_run.push_back(static_cast<std::uint16_t>(k));
     }
   }
+  if (!m.serving_ && m.engine_.trains_drafts) m.take_drafts(model);
   const std::size_t kinds = m.kinds_.size();
   m.kind_counts_.resize(static_cast<std::size_t>(m.layers_ + 1) * kinds);
   std::size_t layer = 0, run = 0;
@@ -90,10 +120,13 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
         for (std::size_t k = 0; k < kinds; ++k)
           m.kind_counts_[(layer + 1) * kinds + k] = static_cast<std::uint16_t>(
               m.kind_counts_[layer * kinds + k] + (kind_of_run[run] == k ? 1 : 0));
+  for (const Layer* kind : m.kinds_)
+    m.dropout_ = m.dropout_ || trains_with_dropout(*kind, m.engine_);
   for (int i = 0; i < kPreparedDegrees && (i == 0 || 1 << i <= m.most_ranks_); ++i) {
     for (std::size_t k = 0; k < kinds; ++k) m.shares_.push_back(m.kind_share(k, 1 << i));
     m.ends_.push_back(m.end_share(1 << i));
   }
+  if (m.by_ggml()) m.totals_ = m.totals();
   return m;
 }
 
@@ -101,12 +134,22 @@ ActivationRules MemoryModel::activation_rules(std::size_t kind, int tensor) cons
   ActivationRules r;
   r.autograd = engine_.autograd;
   r.flash_attention = engine_.flash_attention;
-  r.tensor = r.expert_tensor = tensor;
+  r.attention_output_copy = engine_.attention_output_copy &&
+                            (capability_ < 9 || (engine_.deterministic && capability_ >= 10));
+  r.selective = engine_.selective;
+  r.tensor = tensor;
   r.frozen = tuning_;
   r.targets = targets_;
-  r.adapter_dropout_bytes = engine_.adapter_dropout_bytes;
+  r.form = form_;
+  r.adapter_rank = form_.parameters > 0 ? 0 : adapter_rank_;
+  r.dora = dora_;
+  r.quantised = quantised_base_;
+  r.eager = engine_.eager;
+  r.dropout = trains_with_dropout(*kinds_[kind], engine_);
+  int norms = 0;
   for (const SubLayer& part : kinds_[kind]->parts)
-    if (auto mlp = std::get_if<Mlp>(&part)) r.dropout = engine_.dropout_masks && !mlp->gated;
+    if (std::holds_alternative<Norm>(part)) ++norms;
+  r.one_input = kinds_[kind]->parallel_residual && norms == 1;
   return r;
 }
 
@@ -117,53 +160,18 @@ MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) con
   s.weights = share_of(layer, tensor, rules_);
   s.cache = cache_share(layer, caches_[kind], tensor, rules_);
   ActivationRules r = activation_rules(kind, tensor);
+  s.experts = {experts_saved(layer, hidden, r), experts_saved_selective(layer, hidden, r), {}};
   for (int sp = 0; sp < 2; ++sp) {
     r.sequence_parallel = sp == 1;
     auto i = static_cast<std::size_t>(sp);
     s.forward[i] = forward_peak(layer, hidden, r);
     if (serving_) continue;
     s.saved[i][0] = saved_for_backward(layer, hidden, r);
+    if (r.autograd == Autograd::eager) s.backward[i] = eager_backward(layer, hidden, r);
     s.saved[i][1] = saved_selective(layer, hidden, r);
     s.saved[i][2] = saved_full_recompute(hidden, r);
   }
   return s;
-}
-
-MemoryModel::EndShare MemoryModel::end_share(int tensor) const {
-  EndShare e;
-  const Stack& s = *stack_;
-  if (s.embedding) e.embedding = embedding_share(*s.embedding, tensor, engine_.vocabulary_padding);
-  if (s.head)
-    e.head = head_share(*s.head, tensor, engine_.vocabulary_padding);
-  else if (s.tied)
-    e.head = e.embedding;
-  for (const Norm& n : s.final_norms) e.rest += share_of(n);
-  if (s.embedding_norm) e.rest += share_of(*s.embedding_norm);
-  if (s.positions) e.rest += embedding_share(*s.positions, 1, 1);
-  for (const Linear& l : s.projections) e.rest += share_of(l, 1, rules_);
-  for (const Tail& t : s.tail) {
-    e.rest += share_of(t.linear, 1, rules_);
-    if (t.norm) e.rest += share_of(*t.norm);
-  }
-  if (s.tied_bias) e.rest += share_of(Norm{s.vocabulary, false, s.embedding->format});
-  for (const Stack* b : stacks_) {
-    for (const FrontEnd& f : b->front) {
-      e.before += share_of(f.linear, 1, rules_);
-      if (f.norm) e.before += share_of(*f.norm);
-    }
-    if (b->relative_positions) e.before += embedding_share(*b->relative_positions, 1, 1);
-    if (b->token_types) e.before += embedding_share(*b->token_types, 1, 1);
-    if (b->relative_norm) e.before += share_of(*b->relative_norm);
-    if (b == stack_) continue;
-    if (b->embedding)
-      e.before += embedding_share(*b->embedding, tensor, engine_.vocabulary_padding);
-    if (b->positions) e.before += embedding_share(*b->positions, 1, 1);
-    if (b->embedding_norm) e.before += share_of(*b->embedding_norm);
-    for (const Norm& n : b->final_norms) e.before += share_of(n);
-    for (const Linear& l : b->projections) e.before += share_of(l, 1, rules_);
-  }
-  e.head_rows = vocabulary_rows(s.vocabulary, tensor, engine_.vocabulary_padding);
-  return e;
 }
 
 int MemoryModel::degree_index(int tensor) const {
@@ -186,6 +194,12 @@ double MemoryModel::weight_bits(const Plan& plan) const {
   if (quantised_base_ && !info(plan.weights).weight_only) return bits_per_element(Format::nf4);
   if (plan.weights == main_format_) return 0;
   return bits_per_element(plan.weights);
+}
+
+// Whether matrices are stored in fewer bits than they are multiplied in.
+bool MemoryModel::weight_only(const Plan& plan) const {
+  const FormatInfo& f = info(plan.weights);
+  return f.weight_only && !f.gguf;
 }
 
 double MemoryModel::activation_element(const Plan& plan) const {
@@ -212,113 +226,46 @@ MemoryModel::Load MemoryModel::asked(const Plan& plan) const {
   return l;
 }
 
-// Weights of a stage as they lie, undivided by ZeRO; experts apart.
-template <class Recorder>
-WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare* experts,
-                                       Recorder& recorder) const {
-  const StageLayers layers = stage_layers(plan, stage);
-  const double bits = weight_bits(plan);
-  WeightShare dense;
-  KindShare scratch;
-  for (std::size_t k = 0; k < kinds_.size(); ++k) {
-    double n = layers.count(k);
-    if (n == 0) continue;
-    const KindShare& s = kind_at(k, plan.tensor, scratch);
-    dense += s.weights.dense.times(layers.stored(k));
-    if (s.weights.expert_count > 0) {
-      // A rank holds whole experts, each divided by the ranks that share it.
-      double local = std::ceil(s.weights.expert_count / std::max(plan.expert, 1));
-      double inner = expert_tensor_ranks(plan, serving_);
-      *experts += s.weights.experts.times(n * local / s.weights.expert_count / inner);
-    }
-  }
-  const double in_layers = Recorder::on ? dense.bytes(bits) : 0;
-  const int i = degree_index(plan.tensor);
-  const EndShare computed = i >= 0 ? EndShare{} : end_share(std::max(plan.tensor, 1));
-  const EndShare& end = i >= 0 ? ends_[static_cast<std::size_t>(i)] : computed;
-  auto ends = [&](WeightShare w) {
-    // A quantiser to GGUF converts embedding and head too; others leave them.
-    if (bits > 0 && info(plan.weights).gguf) {
-      w.matrix_parameters += w.kept_parameters;
-      w.matrix_bytes += w.kept_bytes;
-      w.kept_bytes = w.kept_parameters = 0;
-    }
-    return w;
-  };
-  const bool first = stage == 0, last = stage == plan.pipeline - 1;
-  double embedding = 0, head = 0;
-  if (first && !engine_.embedding_on_host) {
-    dense += ends(end.embedding);
-    embedding = ends(end.embedding).bytes(bits);
-  }
-  // Servers load the vision tower beside the first layers; ggml keeps it in a file of its own.
-  if (first && serving_ && !engine_.compute_buffer) {
-    dense.kept_bytes += tower_bytes_ / std::max(plan.tensor, 1);
-    dense.kept_parameters += tower_parameters_ / std::max(plan.tensor, 1);
-  }
-  // A tied head is the embedding itself where both lie on the same device.
-  const bool shared = stack_->tied && !stack_->head && first && !engine_.embedding_on_host;
-  if (last && !shared) {
-    dense += ends(end.head);
-    head = ends(end.head).bytes(bits);
-  }
-  if (last) dense += end.rest;
-  if (first) dense += end.before;
-  if constexpr (Recorder::on) {
-    explain_weights(plan, stage, recorder);
-    const double others = dense.bytes(bits) - in_layers - embedding - head;
-    recorder.step([&] {
-      return DerivationStep{
-          &memory_formula::end_weights,
-          embedding + head + others,
-          "B",
-          "outside the layers",
-          {{"embedding", embedding, "B"}, {"head", head, "B"}, {"others", others, "B"}}};
-    });
-  }
-  recorder.step([&] {
-    return DerivationStep{&memory_formula::weights,
-                          dense.bytes(bits) + experts->bytes(bits),
-                          "B",
-                          "stage " + std::to_string(stage),
-                          {{"kept", dense.kept_bytes, "B"},
-                           {"matrices", dense.bytes(bits) - dense.kept_bytes, "B"},
-                           {"experts", experts->bytes(bits), "B"},
-                           {"layers", layers.total(), ""},
-                           {"tensor", static_cast<double>(plan.tensor), ""}}};
-  });
-  return dense;
+// What captured graphs of decode steps hold on one rank: nodes and their arguments, by the layers
+// and the number of captured batches; batches beyond twice the sequences are not captured.
+double MemoryModel::graph_bytes(const Plan& plan) const {
+  const double per_layer = engine_.graph_per_layer.in_base();
+  if (per_layer <= 0) return engine_.graph_overhead.in_base();
+  double captured = 0;
+  for (std::int64_t batch : engine_.capture_batches)
+    if (engine_.max_sequences <= 0 || batch <= 2 * engine_.max_sequences) ++captured;
+  if (engine_.captured_graphs) captured = d(*engine_.captured_graphs);
+  const double layers = std::ceil(static_cast<double>(layers_) / std::max(1, plan.pipeline));
+  return engine_.graph_overhead.in_base() + captured * layers * per_layer;
 }
 
-template WeightShare MemoryModel::stage_weights(const Plan&, int, WeightShare*, NoRecord&) const;
-template WeightShare MemoryModel::stage_weights(const Plan&, int, WeightShare*, Record&) const;
-
-double MemoryModel::weight_bytes(const Plan& plan, int stage) const {
-  NoRecord quiet;
-  if (graphs()) return graph_memory(plan, 0, quiet)[MemoryTerm::weights];
-  WeightShare experts;
-  WeightShare dense = stage_weights(plan, stage, &experts, quiet);
-  const double bits = weight_bits(plan);
-  return dense.bytes(bits) + experts.bytes(bits);
+// Receive buffers of one rank. A channel keeps, for every peer it hears from, a buffer for each of
+// NCCL's three protocols (src/include/device.h, src/init.cc: 4 MiB, 4,915,200 and 524,288 bytes);
+// it hears from one peer in the ring and, in its two trees, from 2 (n - 1) / n on average.
+// Check: 24 channels between two A100 462 MB, between eight 636 MB; NVIDIA/nccl issue 964 measured
+// 544 and 688.
+double MemoryModel::collective_bytes(int ranks) const {
+  if (ranks <= 1 || engine_.collective_overhead <= Bytes{}) return 0;
+  constexpr double kBuffers = 4194304.0 + 4915200.0 + 524288.0;
+  return channels_ * (1 + 2 * (ranks - 1.0) / ranks) * kBuffers;
 }
 
 template <class Recorder>
 void MemoryModel::add_runtime(const Plan& plan, RankMemory& m, Recorder& recorder) const {
   const int ranks = serving_ ? plan.tensor * plan.pipeline : plan.ranks();
   m[MemoryTerm::context] = engine_.context_overhead.in_base();
-  const Bytes collectives = ranks == 2 && engine_.collective_overhead_pair > Bytes{}
-                                ? engine_.collective_overhead_pair
-                                : engine_.collective_overhead;
-  m[MemoryTerm::collectives] = ranks > 1 ? collectives.in_base() : 0;
-  m[MemoryTerm::graphs] =
-      serving_ && engine_.launch == Launch::graphs ? engine_.graph_overhead.in_base() : 0;
+  m[MemoryTerm::collectives] = collective_bytes(ranks);
+  m[MemoryTerm::libraries] = engine_.library_overhead.in_base();
+  m[MemoryTerm::graphs] = serving_ && engine_.launch == Launch::graphs ? graph_bytes(plan) : 0;
   recorder.step([&] {
     return DerivationStep{
         &memory_formula::runtime,
-        m[MemoryTerm::context] + m[MemoryTerm::collectives] + m[MemoryTerm::graphs],
+        m[MemoryTerm::context] + m[MemoryTerm::libraries] + m[MemoryTerm::collectives] +
+            m[MemoryTerm::graphs],
         "B",
         "rank",
         {{"context", m[MemoryTerm::context], "B", engine_.fact_id("context_mib")},
+         {"libraries", m[MemoryTerm::libraries], "B", engine_.fact_id("libraries_mib")},
          {"collectives", m[MemoryTerm::collectives], "B", engine_.fact_id("collectives_mib")},
          {"graphs", m[MemoryTerm::graphs], "B", engine_.fact_id("graphs_mib")}}};
   });
@@ -355,13 +302,13 @@ FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
 //   total fraction:  weights + kv + activations + ... <= f * total; graphs and, in newer
 //                    versions, the device context lie outside the fraction
 //   free fraction:   kv <= f * (total - rest)
-//   static fraction: weights + kv <= f * total, and everything <= total; f may follow from what
-//                    the engine reserves
+//   static fraction: weights + kv <= f * (total - context and communicators), and everything <=
+//                    total; f may follow from what the engine reserves, in thousandths
 Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
   const double all = m.total(), kv = m[MemoryTerm::kv_cache];
   const double f = engine_.fraction(plan.tensor);
-  const double reserve =
-      engine_.derives_fraction() ? engine_.reserve(plan.tensor, plan.pipeline).in_base() : 0;
+  // What is there before weights are loaded: a static fraction is one of that.
+  const double before = m[MemoryTerm::context] + m[MemoryTerm::collectives];
   auto of = [&](double total) {
     if (!serving_) return total;
     switch (engine_.pool) {
@@ -369,14 +316,20 @@ Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
         return total;
       case PoolRule::total_fraction: {
         double outside = (engine_.graphs_inside_fraction ? 0 : m[MemoryTerm::graphs]) +
-                         (engine_.context_inside_fraction ? 0 : m[MemoryTerm::context]);
-        return std::min(total, f * total + outside);
+                         (engine_.context_inside_fraction ? 0 : m[MemoryTerm::context]) +
+                         (engine_.collectives_inside_fraction ? 0 : m[MemoryTerm::collectives]);
+        return std::min(total, f * total + outside - engine_.pool_margin.in_base());
       }
       case PoolRule::free_fraction:
         return std::min(total, f * total + (1 - f) * (all - kv));
       case PoolRule::static_fraction: {
-        double pool = reserve > 0 ? std::max(0.0, total - reserve) : f * total;
-        return std::min(total, pool + (all - kv - m[MemoryTerm::weights]));
+        double share = f;
+        if (engine_.derives_fraction()) {
+          const double kept =
+              engine_.reserve(plan.tensor, plan.pipeline, Bytes::base(total)).in_base();
+          share = std::clamp(std::round(1000 * (total - kept) / total) / 1000, 0.0, 1.0);
+        }
+        return std::min(total, share * (total - before) + (all - kv - m[MemoryTerm::weights]));
       }
     }
     return total;

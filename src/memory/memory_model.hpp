@@ -11,12 +11,14 @@
 #include "engine/policy.hpp"
 #include "hardware/cluster.hpp"
 #include "job/job.hpp"
+#include "memory/compute_buffer.hpp"
 #include "memory/graph_bytes.hpp"
 #include "memory/layer_share.hpp"
 #include "memory/memory.hpp"
 #include "memory/saved.hpp"
 #include "model/model.hpp"
 #include "plan/plan.hpp"
+#include "plan/stages.hpp"
 
 namespace trigon {
 
@@ -67,7 +69,9 @@ class MemoryModel {
     LayerShare weights;
     CacheShare cache;
     std::array<ActivationBytes, 2> forward;               // without, with sequence parallelism
+    std::array<ActivationBytes, 2> backward;              // gradients alive beside what was saved
     std::array<std::array<ActivationBytes, 3>, 2> saved;  // x none, selective, full recompute
+    std::array<ExpertBytes, 3> experts;                   // routed experts' part, beside `saved`
   };
   // Outside the layers, on one rank of a tensor-parallel degree.
   struct EndShare {
@@ -80,16 +84,48 @@ class MemoryModel {
     double source = 0;  // tokens that cross-attention reads
   };
   struct StageLayers;
+  // Weights of the whole model on one card, by what a quantiser treats alike.
+  struct Totals {
+    WeightShare layers, experts, embedding, head, rest;
+    double per_file() const {  // parameters: a tied head is the embedding again
+      return layers.parameters() + experts.parameters() + embedding.parameters() +
+             head.parameters() + rest.parameters();
+    }
+  };
 
+  void take_drafts(const Model& model);
   KindShare kind_share(std::size_t kind, int tensor) const;
   EndShare end_share(int tensor) const;
+  Totals totals() const;
   const KindShare& kind_at(std::size_t kind, int tensor, KindShare& scratch) const;
   int degree_index(int tensor) const;
   StageLayers stage_layers(const Plan& plan, int stage) const;
   double weight_bits(const Plan& plan) const;
   double cache_of(const Plan& plan, int stage, const Load& load) const;
-  double kept_tokens(const CacheShare& cache, const Load& load) const;
+  double layer_cache(std::size_t kind, const Plan& plan, const Load& load) const;
+  // ggml: one buffer a device sized for a micro-batch, and a host that holds what cards do not.
+  bool by_ggml() const { return serving_ && engine_.compute_buffer; }
+  struct GgmlBits;
+  GgmlBits ggml_bits(const Plan& plan) const;
+  struct GgmlWeights {
+    double on_card = 0, head = 0;  // `head` is part of `on_card`
+    double on_host = 0, twice = 0, embedding = 0;
+  };
+  GgmlWeights ggml_weights(const Plan& plan, int stage) const;
+  ComputeBuffer micro_batch(const Plan& plan, const Load& load) const;
+  std::vector<BufferLayer> some_layers(LayerRange range, const Plan& plan) const;
+  DeviceBuffers ggml_buffers(const Plan& plan, int stage, const ComputeBuffer& pass) const;
+  template <class Recorder>
+  RankMemory ggml_memory(const Plan& plan, int stage, const Load& load, Recorder& recorder) const;
+  double kept_tokens(const CacheShare& cache, const Load& load, double page) const;
+  double page_tokens(const Plan& plan) const;
+  double state_slot_bytes(const Plan& plan, double page, const CacheShare& cache) const;
+  double widest_token_bytes(const Plan& plan) const;
   double activation_element(const Plan& plan) const;
+  bool weight_only(const Plan& plan) const;
+  double unpacked_bytes(const Plan& plan, int stage) const;
+  double graph_bytes(const Plan& plan) const;
+  double collective_bytes(int ranks) const;
   template <class Recorder>
   WeightShare stage_weights(const Plan& plan, int stage, WeightShare* experts,
                             Recorder& recorder) const;
@@ -98,10 +134,14 @@ class MemoryModel {
                             Recorder& recorder) const;
   template <class Recorder>
   RankMemory training_memory(const Plan& plan, int stage, Recorder& recorder) const;
+  // Of matrix libraries on a rank, while it trains.
+  double workspace_bytes(bool experts) const;
   template <class Recorder>
   void add_runtime(const Plan& plan, RankMemory& memory, Recorder& recorder) const;
   // What the terms of a rank are summed from, for those who listen.
   void explain_weights(const Plan& plan, int stage, Record& record) const;
+  void explain_ggml_weights(const Plan& plan, int stage, std::size_t kind, std::string where,
+                            Record& record) const;
   void explain_cache(const Plan& plan, int stage, const Load& load, Record& record) const;
   void explain_saved(const Plan& plan, int stage, Record& record) const;
   ActivationRules activation_rules(std::size_t kind, int tensor) const;
@@ -132,18 +172,26 @@ class MemoryModel {
   double adapter_rank_ = 0;
   AdapterTargets targets_ = kAllLinears;
   bool dora_ = false;
+  AdapterForm form_;
   double input_tokens_ = 0, output_tokens_ = 0;  // serving
   double sequence_ = 0, source_ = 0;             // training
   Range usable_;
   int most_ranks_ = 1;
+  bool dropout_ = false;   // of training, on any layer
+  double capability_ = 0;  // compute capability of an NVIDIA card
+  double channels_ = 0;    // that a communicator opens between the ranks of a node
   double tower_bytes_ = 0, tower_parameters_ = 0;  // of vision towers
   std::vector<const Layer*> kinds_;                // distinct layers
   std::vector<const Stack*> kind_stacks_;          // the stack of each
-  std::vector<char> kind_shared_;           // whether all layers of a kind are one set of weights
+  std::vector<char> kind_shared_;  // whether all layers of a kind are one set of weights
+  // Of layers for multi-token prediction that train with the model: beside those counted.
+  std::size_t draft_kind_ = 0;
+  std::int64_t draft_layers_ = 0;
   std::vector<CacheRun> caches_;            // of each kind
   std::vector<std::uint16_t> kind_counts_;  // [layer x kinds]: layers of a kind before it
   std::vector<KindShare> shares_;           // [degree index x kinds]
   std::vector<EndShare> ends_;
+  Totals totals_;  // serving by ggml; `head` is empty where it is tied
   ShareRules rules_;
 };
 

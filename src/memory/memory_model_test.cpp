@@ -210,6 +210,56 @@ TEST(MemoryModel, QloraKeepsFourBitsAndSmallAdapters) {
   EXPECT_EQ(r[MemoryTerm::gathered], 4096 * 11008 * 2.0);
 }
 
+TEST(MemoryModel, AdaptersAreDividedLikeOtherStates) {
+  Model model = test::llama2_7b();
+  FineTune f;
+  f.sequence = 512;
+  f.rank = 16;
+  MemoryModel m = prepared(model, f, 4, plain_engine());
+  Plan p;
+  p.data = 4;
+  const double parameters = 39976960;
+  auto adapters = [&](int zero, TrainRecipe recipe) {
+    p.zero = zero;
+    p.recipe = recipe;
+    return at(m, p)[MemoryTerm::adapters];
+  };
+  EXPECT_DOUBLE_EQ(adapters(0, TrainRecipe::mixed_16bit), 16 * parameters);
+  EXPECT_DOUBLE_EQ(adapters(2, TrainRecipe::mixed_16bit), (2 + 14.0 / 4) * parameters);
+  EXPECT_DOUBLE_EQ(adapters(3, TrainRecipe::mixed_16bit), 4 * parameters);
+  EXPECT_DOUBLE_EQ(adapters(0, TrainRecipe::pure_bf16), 8 * parameters);
+  // Copies of embedding and head, 131,072,000 parameters each, in 16 bit.
+  f.form.ends = true;
+  m = prepared(model, f, 4, plain_engine());
+  EXPECT_DOUBLE_EQ(adapters(0, TrainRecipe::autocast_fp32), 16 * parameters + 8 * 262144000.0);
+}
+
+TEST(MemoryModel, FsdpKeepsWholeGradientsWhileItAccumulates) {
+  Model model = test::llama2_7b();
+  FineTune f;
+  f.method = TuneMethod::full;
+  f.sequence = 512;
+  EnginePolicy e = plain_engine();
+  e.gradients_persist = true;
+  e.unsharded_accumulation = true;
+  MemoryModel m = prepared(model, f, 4, e);
+  Plan p;
+  p.data = 4;
+  p.zero = 3;
+  const double bytes = 2 * 6738415616.0;
+  EXPECT_DOUBLE_EQ(at(m, p)[MemoryTerm::gradients], bytes / 4);
+  p.accumulation = 2;
+  EXPECT_DOUBLE_EQ(at(m, p)[MemoryTerm::gradients], bytes);
+  // A unit of frozen and adapted weights has gradients for all of it.
+  f.method = TuneMethod::lora;
+  f.rank = 8;
+  e.mixed_units = true;
+  MemoryModel tuned = prepared(model, f, 4, e);
+  EXPECT_DOUBLE_EQ(at(tuned, p)[MemoryTerm::gradients], bytes);
+  p.zero = 0;
+  EXPECT_EQ(at(tuned, p)[MemoryTerm::gradients], 0);
+}
+
 // Llama-2-7B: 6,738,415,616 parameters, of them 131,072,000 each in embedding and head and 266,240
 // in 65 norms.
 TEST(MemoryModel, OptimizersKeepTheirMoments) {
@@ -272,7 +322,7 @@ TEST(MemoryModel, DerivationsHoldTheirNumbers) {
   for (const DerivationStep& s : heard.derivation.steps) {
     const std::string expression = s.formula->expression, name = s.formula->name;
     if (name == "memory.weights" && expression.find("dense_shards") != expression.npos) {
-      EXPECT_DOUBLE_EQ(sharded(s), r[MemoryTerm::weights]);
+      EXPECT_DOUBLE_EQ(sharded(s) + symbol(s, "kept_whole"), r[MemoryTerm::weights]);
       EXPECT_EQ(symbol(s, "expert_shards"), 2);
     } else if (name == "memory.optimizer") {
       const double master = symbol(s, "master_bytes");

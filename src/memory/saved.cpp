@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "memory/saved_eager.hpp"
+
 namespace trigon {
 namespace {
 
@@ -15,11 +17,9 @@ double kv_heads_on_rank(std::int64_t heads, int t) {
   return static_cast<double>(on_rank);
 }
 
-// What a norm keeps. Fused: its input. Eager implementations cast to 32 bit and keep that copy and
-// the normalised tensor in place of the input (transformers modeling_llama LlamaRMSNorm: the cast
-// feeds pow and the product, the result feeds the product with the weight).
-double norm_bytes(double width, const ActivationRules& r) {
-  return width * (r.autograd == Autograd::eager ? 4 + r.element_bytes : r.element_bytes);
+// What a norm keeps. Fused: its input.
+double norm_bytes(const Norm& n, double width, const ActivationRules& r) {
+  return r.autograd == Autograd::eager ? eager_norm(n, width, r) : width * r.element_bytes;
 }
 
 // The linears that read one tensor, by what adapters stand on.
@@ -67,13 +67,24 @@ Core core_of(const LatentAttention& a, const ActivationRules& r) {
   return c;
 }
 
+// What is dropped and made again in the backward pass.
+struct Dropped {
+  bool core = false, norms = false, mlp = false, expert_activation = false, experts = false,
+       latent_up = false;
+};
+
+Dropped dropped_by(const RecomputeModules& m) {
+  return {m.attention, m.norms, m.mlp, m.expert_activation, m.experts, m.latent_up};
+}
+
 // Scores and their softmax: 5 bytes per head, token and key with dropout (softmax output, mask,
 // dropout output), 2 without. Flash attention keeps one 32-bit log-sum-exp per head instead.
-ActivationBytes core_saved(const Core& c, const ActivationRules& r) {
+ActivationBytes core_saved(const Core& c, const ActivationRules& r, bool dropped) {
   double e = r.element_bytes;
   ActivationBytes b;
   b.per_token = e * (c.q + c.k + c.v + c.out);
-  if (r.flash_attention)
+  if (r.flash_attention && r.attention_output_copy) b.per_token += e * c.out;
+  if (r.flash_attention || dropped)
     b.per_token += 4 * c.heads;
   else
     b.per_token_and_key =
@@ -82,51 +93,69 @@ ActivationBytes core_saved(const Core& c, const ActivationRules& r) {
 }
 
 ActivationBytes attention_saved(double x, const Core& c, double latent, const ActivationRules& r,
-                                double hidden) {
+                                double hidden, const Dropped& drop) {
   ActivationBytes b;
   double scattered = r.sequence_parallel ? x / r.tensor : x;
-  if (kept_before_linear(r, kOfAttention)) b.per_token += scattered * r.element_bytes;
+  if (!drop.norms && kept_before_linear(r, kOfAttention))
+    b.per_token += scattered * r.element_bytes;
   b.per_token += latent * r.element_bytes;
-  if (r.frozen)
-    b.per_token += r.adapter_dropout_bytes * ((r.targets.any(kOfAttention) ? x : 0) +
-                                              (r.targets.has(AdapterTarget::output) ? c.out : 0));
-  b += core_saved(c, r);
+  b += core_saved(c, r, drop.core);
   if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
   return b;
 }
 
 ActivationBytes mlp_saved(double x, double width, bool gated, const ActivationRules& r,
-                          double hidden) {
+                          double hidden, const Dropped& drop = {}) {
   const double e = r.element_bytes;
   ActivationBytes b;
-  if (kept_before_linear(r, kOfMlp)) b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
+  if ((!drop.norms || drop.mlp) && kept_before_linear(r, kOfMlp))
+    b.per_token += (r.sequence_parallel ? x / r.tensor : x) * e;
+  if (drop.mlp) return b;
   double w = width / r.tensor;
   // Inputs of the activation and of the product; then the input of the down projection.
   b.per_token += e * w * (gated ? 2 : 1);
   if (gated && r.autograd == Autograd::eager) b.per_token += e * w;
   if (kept_before_linear(r, kOfDown)) b.per_token += e * w;
-  if (r.frozen)
-    b.per_token += r.adapter_dropout_bytes *
-                   ((r.targets.any(kOfMlp) ? x : 0) + (r.targets.any(kOfDown) ? w : 0));
   if (r.dropout) b.per_token += r.sequence_parallel ? hidden / r.tensor : hidden;
   return b;
 }
 
-ActivationBytes experts_saved(const MixtureOfExperts& m, std::int64_t hidden,
-                              const ActivationRules& r) {
-  const double e = r.element_bytes, k = d(m.active), h = d(hidden);
+// Of a layer of experts beside what is routed: the input, the router, the shared expert.
+ActivationBytes router_saved(const MixtureOfExperts& m, std::int64_t hidden,
+                             const ActivationRules& r, const Dropped& drop) {
+  const double e = r.element_bytes, h = d(hidden);
   ActivationBytes b;
   double scatter = r.sequence_parallel ? r.tensor : 1;
-  b.per_token += e * h / scatter;                 // router input
+  b.per_token += e * h / scatter;  // router input
+  if (drop.experts) return b;
   b.per_token += 2 * 4 * d(m.experts) / scatter;  // 32-bit logits and probabilities
-  double w = d(m.width) / r.expert_tensor * k;
-  if (input_needed(r, kOfExperts)) b.per_token += e * h * k;  // the permuted copies
-  b.per_token += e * w * (m.gated ? 2 : 1);
-  if (m.gated && r.autograd == Autograd::eager) b.per_token += e * w;
-  if (kept_before_linear(r, kOfExperts)) b.per_token += e * w;
-  b.per_token += e * h * k;  // expert outputs, weighted afterwards
   if (m.shared) b += mlp_saved(0, d(m.shared->width), m.shared->gated, r, h);
   return b;
+}
+
+// Routed tokens: the permuted copies, what the first products and the activation give. Fused
+// kernels weight what the activation gives: without a gate the weighted copy is the next input
+// beside it (megatron/core/transformer/mlp.py, per_token_scale); others weight the outputs.
+ExpertBytes routed_saved(const MixtureOfExperts& m, double h, const ActivationRules& r,
+                         const Dropped& drop) {
+  if (drop.experts) return {};
+  const double e = r.element_bytes, k = d(m.active), w = d(m.width) * k;
+  const bool fused = r.autograd == Autograd::fused;
+  ExpertBytes b;
+  if (input_needed(r, kOfExperts)) b.hidden += e * h * k;
+  if (!fused) b.hidden += e * h * k;
+  b.width += e * w * (m.gated ? 2 : 1);
+  if (m.gated && r.autograd == Autograd::eager) b.width += e * w;
+  if (fused && !m.gated && !drop.expert_activation) b.width += e * w;
+  if (!drop.expert_activation && kept_before_linear(r, kOfExperts)) b.width += e * w;
+  return b;
+}
+
+ExpertBytes routed_of(const Layer& layer, std::int64_t hidden, const ActivationRules& r,
+                      const Dropped& drop) {
+  for (const SubLayer& part : layer.parts)
+    if (auto m = std::get_if<MixtureOfExperts>(&part)) return routed_saved(*m, d(hidden), r, drop);
+  return {};
 }
 
 // Elements a token that a mixer's projections make on the rank before its recurrence runs.
@@ -173,43 +202,65 @@ double latent_width(const LatentAttention& a) {
   return 2 * d(a.q_lora_rank + a.kv_lora_rank);
 }
 
-}  // namespace
+// Queries, keys and values expanded from latents may be made again from them.
+Core without_expanded(Core c, const Dropped& drop) {
+  if (drop.latent_up) c.q = c.k = c.v = 0;
+  return c;
+}
 
-ActivationBytes saved_for_backward(const Layer& layer, std::int64_t hidden,
-                                   const ActivationRules& r) {
+ActivationBytes kept(const Layer& layer, std::int64_t hidden, const ActivationRules& r,
+                     const Dropped& drop) {
   ActivationBytes total;
   const double h = d(hidden);
+  const bool eager = r.autograd == Autograd::eager;
   for (const SubLayer& part : layer.parts) {
-    if (std::holds_alternative<Norm>(part))
-      total.per_token += norm_bytes(r.sequence_parallel ? h / r.tensor : h, r);
+    if (auto n = std::get_if<Norm>(&part))
+      total.per_token += norm_bytes(*n, r.sequence_parallel ? h / r.tensor : h, r);
     else if (auto a = std::get_if<Attention>(&part)) {
       Core c = core_of(*a, r);
-      total += attention_saved(h, c, 0, r, h);
-      if (a->q_norm) total.per_token += norm_bytes(c.q, r);
-      if (a->k_norm) total.per_token += norm_bytes(c.k, r);
+      total += eager ? eager_attention(h, *a, r) : attention_saved(h, c, 0, r, h, drop);
+      if (a->q_norm) total.per_token += norm_bytes(*a->q_norm, c.q, r);
+      if (a->k_norm) total.per_token += norm_bytes(*a->k_norm, c.k, r);
       if (a->gate) total.per_token += r.element_bytes * (over(a->gate->out, r.tensor) + c.out);
     } else if (auto c = std::get_if<CrossAttention>(&part))
-      total += attention_saved(h, core_of(c->attention, r), 0, r, h);
+      total += eager ? eager_attention(h, c->attention, r)
+                     : attention_saved(h, core_of(c->attention, r), 0, r, h, drop);
     else if (auto l = std::get_if<LatentAttention>(&part))
-      total += attention_saved(h, core_of(*l, r), latent_width(*l), r, h);
+      total +=
+          attention_saved(h, without_expanded(core_of(*l, r), drop), latent_width(*l), r, h, drop);
     else if (auto z = std::get_if<CompressedAttention>(&part))
-      total += attention_saved(h, core_of(*z, r), compressed_width(*z, r), r, h);
+      total += attention_saved(h, core_of(*z, r), compressed_width(*z, r), r, h, drop);
     else if (auto s = std::get_if<RecurrentMixer>(&part))
       total += mixer_saved(h, *s, r);
     else if (auto y = std::get_if<StreamMixer>(&part))
       total.per_token += r.element_bytes * d(y->streams) * h;
     else if (auto m = std::get_if<Mlp>(&part))
-      total += mlp_saved(h, d(m->width), m->gated, r, h);
+      total += eager ? eager_mlp(h, d(m->width), m->gated, r.one_input, r)
+                     : mlp_saved(h, d(m->width), m->gated, r, h, drop);
     else if (auto x = std::get_if<MixtureOfExperts>(&part))
-      total += experts_saved(*x, hidden, r);
+      total += router_saved(*x, hidden, r, drop);
   }
   return total;
 }
 
+}  // namespace
+
+ActivationBytes saved_for_backward(const Layer& layer, std::int64_t hidden,
+                                   const ActivationRules& r) {
+  return kept(layer, hidden, r, {});
+}
+
 ActivationBytes saved_selective(const Layer& layer, std::int64_t hidden, const ActivationRules& r) {
-  ActivationRules core = r;
-  core.flash_attention = true;
-  return saved_for_backward(layer, hidden, core);
+  return kept(layer, hidden, r, dropped_by(r.selective));
+}
+
+ExpertBytes experts_saved(const Layer& layer, std::int64_t hidden, const ActivationRules& r) {
+  return routed_of(layer, hidden, r, {});
+}
+
+ExpertBytes experts_saved_selective(const Layer& layer, std::int64_t hidden,
+                                    const ActivationRules& r) {
+  return routed_of(layer, hidden, r, dropped_by(r.selective));
 }
 
 ActivationBytes saved_full_recompute(std::int64_t hidden, const ActivationRules& r) {
@@ -231,7 +282,9 @@ ActivationBytes forward_peak(const Layer& layer, std::int64_t hidden, const Acti
       if (r.autograd == Autograd::eager) raise({(2 * e + 2 * 4) * h, 0});
     } else if (auto a = std::get_if<Attention>(&part)) {
       Core c = core_of(*a, r);
-      double scores = r.flash_attention ? 0 : c.heads * (r.autograd == Autograd::eager ? 4 + e : e);
+      // Scores and what the softmax makes of them.
+      double scores =
+          r.flash_attention ? 0 : c.heads * (r.autograd == Autograd::eager ? 4 + e : 2 * e);
       raise({around + e * (c.q + c.k + c.v + c.out), scores});
     } else if (auto cross = std::get_if<CrossAttention>(&part)) {
       Core c = core_of(cross->attention, r);
@@ -256,7 +309,7 @@ ActivationBytes forward_peak(const Layer& layer, std::int64_t hidden, const Acti
     } else if (auto x = std::get_if<MixtureOfExperts>(&part)) {
       // Fused kernels: gate-up of every active expert, its activation, and the outputs to be
       // summed, which reuse the first.
-      double w = d(x->width) / r.expert_tensor * d(x->active);
+      double w = d(x->width) / r.tensor * d(x->active);
       double first = std::max(w * (x->gated ? 2 : 1), h * d(x->active));
       double shared = x->shared ? d(x->shared->width) / r.tensor * (x->shared->gated ? 3 : 2) : 0;
       raise({around + e * (first + w) + e * shared + 4 * d(x->experts), 0});

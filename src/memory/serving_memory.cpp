@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "memory/compute_buffer.hpp"
 #include "memory/formulas.hpp"
 #include "memory/memory_model.hpp"
 #include "memory/stage_layers.hpp"
@@ -19,9 +18,39 @@ double whole_blocks(double tokens, double block) {
 
 }  // namespace
 
-// Tokens of all sequences that one layer keeps.
-double MemoryModel::kept_tokens(const CacheShare& cache, const Load& load) const {
+// Bytes that one token takes in a layer of attention, the most of all kinds.
+double MemoryModel::widest_token_bytes(const Plan& plan) const {
+  double most = 0;
+  KindShare scratch;
+  for (std::size_t k = 0; k < kinds_.size(); ++k)
+    most = std::max(most, kind_at(k, plan.tensor, scratch).cache.bytes_per_token(plan.kv, plan.kv));
+  return most;
+}
+
+// Tokens of a page. An allocator with pages of one size for all layers makes those of attention
+// large enough for the state of a recurrent layer
+// (vllm/model_executor/models/config.py, HybridAttentionMambaModelConfig).
+double MemoryModel::page_tokens(const Plan& plan) const {
   const double block = d(engine_.block_tokens);
+  if (engine_.state_page_alignment <= 0) return block;
+  double state = 0;
+  KindShare scratch;
+  for (std::size_t k = 0; k < kinds_.size(); ++k)
+    state = std::max(state, kind_at(k, plan.tensor, scratch).cache.state_bytes);
+  const double token = state > 0 ? widest_token_bytes(plan) : 0;
+  if (token <= 0) return block;
+  return std::max(block, whole_blocks(state / token, d(engine_.state_page_alignment)));
+}
+
+// A state takes a whole page where pages have one size.
+double MemoryModel::state_slot_bytes(const Plan& plan, double page, const CacheShare& cache) const {
+  const double own = cache.bytes_per_sequence(bits_per_element(plan.kv));
+  if (cache.state_bytes <= 0 || engine_.state_page_alignment <= 0) return own;
+  return own - cache.state_bytes + std::max(cache.state_bytes, page * widest_token_bytes(plan));
+}
+
+// Tokens of all sequences that one layer keeps.
+double MemoryModel::kept_tokens(const CacheShare& cache, const Load& load, double block) const {
   double kept = load.context;
   if (cache.reach > 0 && engine_.windows == WindowAllocator::capped)
     kept = std::min(kept, cache.reach);
@@ -33,23 +62,25 @@ double MemoryModel::kept_tokens(const CacheShare& cache, const Load& load) const
   return tokens;
 }
 
+// Of one layer of a kind.
+double MemoryModel::layer_cache(std::size_t kind, const Plan& plan, const Load& load) const {
+  KindShare scratch;
+  const CacheShare& c = kind_at(kind, plan.tensor, scratch).cache;
+  const Format values = plan.kv_values == Format::unknown ? plan.kv : plan.kv_values;
+  const double page = page_tokens(plan);
+  double bytes = kept_tokens(c, load, page) * c.bytes_per_token(plan.kv, values) +
+                 load.sequences * state_slot_bytes(plan, page, c);
+  if (c.source_heads > 0)
+    bytes += load.sequences * whole_blocks(load.source, page) *
+             c.source_bytes_per_token(plan.kv, values);
+  return bytes;
+}
+
 double MemoryModel::cache_of(const Plan& plan, int stage, const Load& load) const {
-  const FormatInfo& format = info(plan.kv);
-  const double bits = bits_per_element(plan.kv);
   const StageLayers layers = stage_layers(plan, stage);
   double total = 0;
-  KindShare scratch;
-  for (std::size_t k = 0; k < kinds_.size(); ++k) {
-    double n = layers.count(k);
-    if (n == 0) continue;
-    const CacheShare& c = kind_at(k, plan.tensor, scratch).cache;
-    total +=
-        n * (kept_tokens(c, load) * c.bytes_per_token(bits, d(format.block_elements), format.gguf) +
-             load.sequences * c.bytes_per_sequence(bits));
-    if (c.source_heads > 0)
-      total += n * load.sequences * whole_blocks(load.source, d(engine_.block_tokens)) *
-               c.source_bytes_per_token(bits, d(format.block_elements), format.gguf);
-  }
+  for (std::size_t k = 0; k < kinds_.size(); ++k)
+    if (const double n = layers.count(k); n > 0) total += n * layer_cache(k, plan, load);
   return total;
 }
 
@@ -58,9 +89,30 @@ double MemoryModel::cache_bytes(const Plan& plan, int stage, double sequences,
   return cache_of(plan, stage, {sequences, context, context, stacks_.size() > 1 ? context : 0});
 }
 
+// Weight-only formats: where a matrix meets many rows it is unpacked to be multiplied; kernels that
+// hold their scratch all the time have it for the largest matrix and the widest layer.
+double MemoryModel::unpacked_bytes(const Plan& plan, int stage) const {
+  if (!weight_only(plan)) return 0;
+  const StageLayers layers = stage_layers(plan, stage);
+  double largest = 0, widest = 0;
+  KindShare scratch;
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    if (layers.count(k) == 0) continue;
+    largest = std::max(largest, kind_at(k, plan.tensor, scratch).weights.largest_matrix);
+    for (const SubLayer& part : kinds_[k]->parts)
+      if (auto mlp = std::get_if<Mlp>(&part))
+        widest = std::max(widest, d(mlp->width) / plan.tensor);
+  }
+  if (engine_.quantises_head && stage == plan.pipeline - 1)
+    largest = std::max(largest, d(stack_->hidden) * d(stack_->vocabulary) / plan.tensor);
+  return engine_.unpacked_bytes * largest +
+         2 * d(engine_.unpacked_rows) * std::max(widest, d(stack_->hidden));
+}
+
 template <class Recorder>
 RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& load,
                                        Recorder& recorder) const {
+  if (by_ggml()) return ggml_memory(plan, stage, load, recorder);
   RankMemory m;
   WeightShare experts;
   const double bits = weight_bits(plan);
@@ -79,7 +131,7 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
         {{"sequences", load.sequences, ""},
          {"bytes_per_sequence", load.sequences > 0 ? cache / load.sequences : 0, "B"},
          {"context", load.context, "tokens"},
-         {"block", d(engine_.block_tokens), "tokens", engine_.fact_id("block_tokens")},
+         {"block", page_tokens(plan), "tokens", engine_.fact_id("block_tokens")},
          {"bits", bits_per_element(plan.kv), ""}}};
   });
 
@@ -95,44 +147,7 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
   const double h = d(stack_->hidden);
   const StageLayers layers = stage_layers(plan, stage);
   const bool last = stage == plan.pipeline - 1;
-  if (engine_.compute_buffer) {
-    ComputeBuffer buffer;
-    buffer.micro_batch = d(engine_.micro_batch_tokens);
-    buffer.keys =
-        whole_blocks(load.sequences * std::max(load.context, load.source), d(engine_.block_tokens));
-    buffer.flash_attention = engine_.flash_attention;
-    buffer.input_copies = plan.pipeline > 1 ? engine_.pipeline_input_copies : 1;
-    buffer.latent_expanded = engine_.latent_expanded && engine_.mla_absorbed;
-    buffer.attention_chunk = engine_.attention_chunk.in_base();
-    double largest = 0;
-    bool windowed = false, full = false;
-    for (std::size_t k = 0; k < kinds_.size(); ++k)
-      if (layers.count(k) > 0) {
-        largest =
-            std::max(largest, compute_buffer_layer(*kinds_[k], kind_stacks_[k]->hidden, buffer));
-        (caches_[k].reach && engine_.windows == WindowAllocator::capped ? windowed : full) = true;
-      }
-    buffer.masks = windowed && full ? 2 : 1;
-    const double head = last && stack_->generates
-                            ? compute_buffer_head(stack_->hidden, stack_->vocabulary, buffer)
-                            : 0;
-    const double whole = compute_buffer_bytes(largest, head, stack_->hidden, buffer);
-    const double without_head = compute_buffer_bytes(largest, 0, stack_->hidden, buffer);
-    m[MemoryTerm::activations] = without_head;
-    m[MemoryTerm::logits] = whole - without_head;
-    recorder.step([&] {
-      return DerivationStep{
-          &memory_formula::compute_buffer,
-          whole,
-          "B",
-          "stage " + std::to_string(stage),
-          {{"micro_batch", buffer.micro_batch, "tokens", engine_.fact_id("micro_batch_tokens")},
-           {"keys", buffer.keys, "tokens"},
-           {"inputs", whole - std::max(largest, head), "B"},
-           {"layers", largest, "B"},
-           {"head", head, "B"}}};
-    });
-  } else {
+  {
     double peak = 0;
     KindShare scratch;
     for (std::size_t k = 0; k < kinds_.size(); ++k)
@@ -146,9 +161,8 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
         peak = std::max(peak, fed * one);
         // A cache that grows by copying holds one layer twice.
         if (engine_.concatenated_cache)
-          peak = std::max(
-              peak, fed * one + kept_tokens(s.cache, load) *
-                                    s.cache.bytes_per_token(bits_per_element(plan.kv), 1, false));
+          peak = std::max(peak, fed * one + kept_tokens(s.cache, load, page_tokens(plan)) *
+                                                s.cache.bytes_per_token(plan.kv, plan.kv));
       }
     peak += tokens * engine_.hidden_copies * h * element;
     double rows = 0;
@@ -194,6 +208,8 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
                               "B", engine_.fact_id("logits_bytes_per_value")}}};
     });
   }
+  if (engine_.whole_cache_copied) m[MemoryTerm::activations] += cache;
+  m[MemoryTerm::gathered] = unpacked_bytes(plan, stage);
   m[MemoryTerm::fragmentation] =
       engine_.fragmentation * (m[MemoryTerm::activations] + m[MemoryTerm::logits]);
   add_runtime(plan, m, recorder);

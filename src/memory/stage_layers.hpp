@@ -1,6 +1,8 @@
 #pragma once
 // How many layers of each kind a pipeline stage holds.
 
+#include <algorithm>
+
 #include "memory/memory_model.hpp"
 #include "plan/stages.hpp"
 
@@ -8,17 +10,47 @@ namespace trigon {
 
 struct MemoryModel::StageLayers {
   const MemoryModel* model = nullptr;
-  int pipeline = 1, virtual_stages = 1, stage = 0;
+  int pipeline = 1, virtual_stages = 1, stage = 0, last = 0;
+  std::int64_t gpu_layers = -1;
+
+  // Of a kind among the layers [begin, end).
+  int between(std::size_t kind, LayerRange r) const {
+    const std::size_t kinds = model->kinds_.size();
+    return model->kind_counts_[static_cast<std::size_t>(r.end) * kinds + kind] -
+           model->kind_counts_[static_cast<std::size_t>(r.begin) * kinds + kind];
+  }
+  // ggml: layers before the first that lies on a card.
+  std::int64_t on_host() const {
+    return gpu_layers < 0 ? 0 : std::max<std::int64_t>(model->layers_ - gpu_layers, 0);
+  }
+  // The layers on a card of ggml. Cards of one size take equal parts of all layers and the head
+  // (llama-model.cpp, load_tensors: the part of each layer by the split points).
+  LayerRange on_card() const {
+    const std::int64_t first = on_host();
+    const std::int64_t units =
+        gpu_layers < 0 ? model->layers_ + 1 : std::min(gpu_layers, model->layers_ + 1);
+    auto from = [&](std::int64_t s) {
+      return std::min(first + (s * units + pipeline - 1) / pipeline, model->layers_);
+    };
+    return {from(stage), from(stage + 1)};
+  }
+  bool head_on_card() const { return gpu_layers < 0 || gpu_layers > model->layers_; }
 
   double count(std::size_t kind) const {
-    const std::size_t kinds = model->kinds_.size();
+    if (model->by_ggml()) return between(kind, on_card());
+    const bool drafts = kind == model->draft_kind_ && stage == pipeline - 1;
+    return in_stage(kind) + (drafts ? static_cast<double>(model->draft_layers_) : 0);
+  }
+  double in_stage(std::size_t kind) const {
     const std::int64_t layers = model->layers_;
+    if (last > 0 && pipeline > 1 && last < layers)
+      // The last stage's share is stated; the others divide the rest evenly.
+      return stage == pipeline - 1
+                 ? between(kind, {layers - last, layers})
+                 : between(kind, layers_of(layers - last, pipeline - 1, 1, stage, 0));
     int n = 0;
-    for (int c = 0; c < virtual_stages; ++c) {
-      LayerRange r = layers_of(layers, pipeline, virtual_stages, stage, c);
-      n += model->kind_counts_[static_cast<std::size_t>(r.end) * kinds + kind] -
-           model->kind_counts_[static_cast<std::size_t>(r.begin) * kinds + kind];
-    }
+    for (int c = 0; c < virtual_stages; ++c)
+      n += between(kind, layers_of(layers, pipeline, virtual_stages, stage, c));
     return n;
   }
   // Sets of weights of the kind: one where its layers share them.
@@ -34,7 +66,8 @@ struct MemoryModel::StageLayers {
 };
 
 inline MemoryModel::StageLayers MemoryModel::stage_layers(const Plan& plan, int stage) const {
-  return {this, std::max(plan.pipeline, 1), serving_ ? 1 : std::max(plan.virtual_stages, 1), stage};
+  return {this,  std::max(plan.pipeline, 1), serving_ ? 1 : std::max(plan.virtual_stages, 1),
+          stage, plan.last_stage_layers,     plan.gpu_layers};
 }
 
 }  // namespace trigon

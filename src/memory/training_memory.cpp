@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/adapter_states.hpp"
 #include "memory/formulas.hpp"
 #include "memory/memory_model.hpp"
 #include "memory/recipe.hpp"
@@ -23,10 +24,27 @@ double in_flight(const Plan& plan, int stage) {
   const double p = plan.pipeline, v = plan.virtual_stages, m = plan.accumulation;
   if (p <= 1) return 1;
   if (v <= 1) return std::min(m, p - stage);
-  return std::min(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1) / v;
+  const double group = plan.interleave_group > 0 ? plan.interleave_group : p;
+  return std::min(m * v, 2 * (p - stage - 1) + (v - 1) * group + 1) / v;
 }
 
 }  // namespace
+
+// cuBLAS: torch takes a workspace for each pair of handle and stream, and each host thread that
+// multiplies (forward's and autograd's) has a handle (aten/src/ATen/cuda/CublasHandlePool.cpp: 32
+// MiB on capability 9.0 and 10.0, 8.1 MiB elsewhere; repeatable results set
+// CUBLAS_WORKSPACE_CONFIG). Transformer Engine keeps one of its own, and one for each stream of
+// grouped products (transformer_engine/pytorch/module/base.py: 32 MiB from capability 9 on, 4 MiB
+// before).
+double MemoryModel::workspace_bytes(bool experts) const {
+  const bool large = capability_ == 9 || capability_ == 10;
+  const Bytes blas = engine_.deterministic ? engine_.blas_workspace_deterministic
+                     : large               ? engine_.blas_workspace_hopper
+                                           : engine_.blas_workspace;
+  const Bytes own = capability_ >= 9 ? engine_.kernel_workspace_hopper : engine_.kernel_workspace;
+  const double streams = experts && engine_.grouped_experts ? d(engine_.expert_streams) : 0;
+  return d(engine_.blas_threads) * blas.in_base() + (1 + streams) * own.in_base();
+}
 
 template <class Recorder>
 RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& recorder) const {
@@ -43,8 +61,13 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   const double expert_inner = expert_tensor_ranks(plan, false);
   const double expert_shards =
       std::max(1.0, dense_shards * plan.tensor / expert_inner / std::max(plan.expert, 1));
+  // Partial groups each hold the optimizer state whole (Megatron's
+  // --num-distributed-optimizer-instances).
+  const double groups = plan.zero < 3 ? std::max(1, plan.optimizer_groups) : 1;
+  const double dense_parts = std::max(1.0, dense_shards / groups);
+  const double expert_parts = std::max(1.0, expert_shards / groups);
   auto divided = [&](double dense_bytes, double expert_bytes, int from_stage) {
-    return plan.zero >= from_stage ? dense_bytes / dense_shards + expert_bytes / expert_shards
+    return plan.zero >= from_stage ? dense_bytes / dense_parts + expert_bytes / expert_parts
                                    : dense_bytes + expert_bytes;
   };
 
@@ -58,7 +81,18 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     dense_weights = dense.parameters() * state.weight;
     expert_weights = experts.parameters() * state.weight;
   }
-  m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3);
+  // Copies that 8-bit products read, of the matrices of the layers (transformer_engine/pytorch/
+  // module/base.py: with a transpose where the hardware multiplies no other layout).
+  if (!tuning_ && engine_.eight_bit_copies && bits_per_element(plan.weights) == 8) {
+    const double copy = (capability_ >= 10 ? 1 : 2) - (engine_.eight_bit_weights ? 2 : 0);
+    dense_weights += copy * (dense.parameters() - dense.tables - dense.heads - dense.vectors);
+    expert_weights += copy * experts.parameters();
+  }
+  const double apart = engine_.ends_stay_gathered && plan.zero >= 3
+                           ? (dense.tables + dense.heads) * state.weight
+                           : 0;
+  const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_shards);
+  m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3) + kept_whole;
   if (plan.offload_weights) m[MemoryTerm::weights] = 0;
   recorder.step([&] {
     return DerivationStep{&memory_formula::sharded_weights,
@@ -68,13 +102,15 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                           {{"dense", plan.offload_weights ? 0 : dense_weights, "B"},
                            {"dense_shards", plan.zero >= 3 ? dense_shards : 1, ""},
                            {"experts", plan.offload_weights ? 0 : expert_weights, "B"},
-                           {"expert_shards", plan.zero >= 3 ? expert_shards : 1, ""}}};
+                           {"expert_shards", plan.zero >= 3 ? expert_shards : 1, ""},
+                           {"kept_whole", kept_whole, "B"}}};
   });
 
   KindShare scratch;
   double unit = 0, unit_parameters = 0, largest_matrix = 0;
-  double adapted = 0, adapter_in_out = 0, adapter_out = 0;
-  double forward = 0, saved_layers = 0, working = 0, widest = 0;
+  double adapted = 0, adapter_in_out = 0, adapter_out = 0, adapter_area = 0;
+  bool has_experts = false;
+  double forward = 0, saved_layers = 0, saved_drafts = 0, working = 0, widest = 0;
   // The part of the layers that recomputation covers.
   const double covered = plan.recompute == Recompute::full && plan.recompute_layers > 0
                              ? std::min(1.0, plan.recompute_layers / std::max(1.0, layers.total()))
@@ -98,53 +134,76 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     unit = std::max(unit, weights);
     unit_parameters = std::max(unit_parameters, parameters);
     largest_matrix = std::max(largest_matrix, s.weights.largest_matrix);
-    adapter_in_out += layers.stored(k) * s.weights.adapter_in_out;
-    adapter_out += layers.stored(k) * s.weights.adapter_out;
-    adapted += layers.stored(k) * s.weights.adapted;
+    adapter_in_out +=
+        layers.stored(k) * s.weights.adapter_in_out + n * local_experts * s.weights.expert_in_out;
+    adapter_out +=
+        layers.stored(k) * s.weights.adapter_out + n * local_experts * s.weights.expert_out;
+    adapted += layers.stored(k) * s.weights.adapted + n * local_experts * s.weights.expert_adapted;
+    adapter_area += layers.stored(k) * s.weights.adapter_area;
     // Inputs of a fixed length may be longer than what is learnt from them: all is stated for a
     // token of `sequence_`.
     const double keys =
         d(positions_of(*kind_stacks_[k],
                        static_cast<std::int64_t>(kind_stacks_[k] == stack_ ? sequence_ : source_)));
     const double share = scale * keys / sequence_;
-    const double kept = s.saved[sp][how].at(keys), all = s.saved[sp][0].at(keys);
+    const double routed = std::max(plan.tensor, 1);
+    const double all = s.saved[sp][0].at(keys) + s.experts[0].at(expert_inner, routed);
+    const double kept = s.saved[sp][how].at(keys) + s.experts[how].at(expert_inner, routed);
+    has_experts = has_experts || s.weights.expert_count > 0;
     const double of_layer = (covered * kept + (1 - covered) * all) * share;
     saved_layers += n * of_layer;
     widest = std::max(widest, of_layer);
+    if (last && k == draft_kind_) saved_drafts = d(draft_layers_) * of_layer;
     forward = std::max(forward, s.forward[sp].at(keys) * share);
     // A recomputed layer is rebuilt whole before its backward.
     if (plan.recompute == Recompute::full)
-      working = std::max(working, s.saved[sp][0].at(keys) * share);
+      working = std::max(working, (all + s.backward[sp].at(keys)) * share);
   }
 
-  // Gradients and optimizer of what trains.
-  double gradients = 0, persistent = 0;
+  const bool gradients_divided =
+      plan.zero >= 2 && !(engine_.unsharded_accumulation && plan.accumulation > 1);
+  auto reduced = [&](double dense_bytes, double expert_bytes) {
+    return gradients_divided ? dense_bytes / dense_parts + expert_bytes / expert_parts
+                             : dense_bytes + expert_bytes;
+  };
+  // Gradients and optimizer of what trains; bytes of the parameters that the optimizer steps here.
+  const int degree = degree_index(plan.tensor);
+  const EndShare computed_ends = degree >= 0 ? EndShare{} : end_share(std::max(plan.tensor, 1));
+  const EndShare& ends = degree >= 0 ? ends_[static_cast<std::size_t>(degree)] : computed_ends;
+  double gradients = 0, persistent = 0, stepped = 0, adapter_gradients = 0;
   if (tuning_) {
-    const StateBytes a = plan.recipe == TrainRecipe::pure_bf16 ? state_bytes(TrainRecipe::pure_bf16)
-                                                               : state_bytes(TrainRecipe::fp32);
     WeightShare adapters;
-    adapters.kept_parameters = adapter_rank_ * adapter_in_out + (dora_ ? adapter_out : 0);
+    adapters.kept_parameters = form_.parameters > 0
+                                   ? form_.parameters
+                                   : adapter_rank_ * adapter_in_out + (dora_ ? adapter_out : 0);
     adapters.edges = adapter_in_out + adapter_rank_ * 2 * adapted;
     adapters.vectors = dora_ ? adapter_out : 0;
-    const double parameters = adapters.parameters();
-    const double moments = moment_bytes(adapters, plan.optimizer, a.moment);
-    m[MemoryTerm::adapters] =
-        (parameters * (a.weight + a.gradient) + moments) / (plan.zero >= 3 ? dense_shards : 1);
-    gradients = 0;
+    WeightShare whole_ends;
+    if (form_.ends && first) whole_ends += ends.embedding;
+    if (form_.ends && last) whole_ends += ends.head;
+    const AdapterStates a = adapter_states(adapters, whole_ends, plan, dense_shards);
+    // Changes of whole matrices are kept in 32 bit.
+    // Of one layer at a time where layers are recomputed.
+    const double alive = plan.recompute == Recompute::full ? std::max(1.0, layers.total()) : 1;
+    const double deltas = form_.delta ? 4 * adapter_area / alive : 0;
+    m[MemoryTerm::adapters] = a.total() + deltas;
+    stepped = a.stepped;
+    adapter_gradients = a.gradients;
+    if (plan.zero >= 3 && engine_.mixed_units)
+      gradients = reduced(dense.parameters() * 2, experts.parameters() * 2);
     persistent = m[MemoryTerm::adapters];
     recorder.step([&] {
       return DerivationStep{&memory_formula::adapters,
                             m[MemoryTerm::adapters],
                             "B",
                             "stage " + std::to_string(stage),
-                            {{"parameters", parameters, ""},
-                             {"state_bytes", a.weight + a.gradient, "B"},
-                             {"moments", moments, "B"},
-                             {"shards", plan.zero >= 3 ? dense_shards : 1, ""}}};
+                            {{"weights", a.weights, "B"},
+                             {"gradients", a.gradients, "B"},
+                             {"states", a.states, "B"},
+                             {"deltas", deltas, "B"}}};
     });
   } else {
-    gradients =
-        divided(dense.parameters() * state.gradient, experts.parameters() * state.gradient, 2);
+    gradients = reduced(dense.parameters() * state.gradient, experts.parameters() * state.gradient);
     m[MemoryTerm::master_weights] =
         divided(dense.parameters() * state.master, experts.parameters() * state.master, 1);
     const double dense_moments = moment_bytes(dense, plan.optimizer, state.moment);
@@ -155,15 +214,17 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     if (on_host) m[MemoryTerm::optimizer] = 0;
     if (plan.offload_optimizer) m[MemoryTerm::master_weights] = 0;
     persistent = m[MemoryTerm::master_weights] + m[MemoryTerm::optimizer];
+    stepped = divided(dense.parameters(), experts.parameters(), 1) *
+              (state.master > 0 ? state.master : state.weight);
     recorder.step([&] {
       return DerivationStep{&memory_formula::optimizer,
                             persistent,
                             "B",
                             "stage " + std::to_string(stage),
                             {{"dense", dense.parameters(), ""},
-                             {"dense_shards", plan.zero >= 1 ? dense_shards : 1, ""},
+                             {"dense_shards", plan.zero >= 1 ? dense_parts : 1, ""},
                              {"experts", experts.parameters(), ""},
-                             {"expert_shards", plan.zero >= 1 ? expert_shards : 1, ""},
+                             {"expert_shards", plan.zero >= 1 ? expert_parts : 1, ""},
                              {"master_bytes", plan.offload_optimizer ? 0 : state.master, "B"},
                              {"dense_moments", on_host ? 0 : dense_moments, "B"},
                              {"expert_moments", on_host ? 0 : expert_moments, "B"}}};
@@ -174,18 +235,34 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // that autocast keeps.
   const bool whole = plan.zero >= 3 && dense_shards > 1;
   // Without resharding every layer stays whole from its forward to its backward pass.
-  const double whole_units = !whole         ? 0
-                             : plan.reshard ? engine_.gathered_layers * unit
-                                            : dense_weights + expert_weights;
+  double whole_units = 0;
+  if (whole && !plan.reshard) {
+    whole_units = dense_weights + expert_weights;
+  } else if (whole) {
+    whole_units = engine_.gathered_layers * unit;
+    if (engine_.gathered_ends)
+      whole_units += (first ? ends.embedding.bytes(0) : 0) + (last ? ends.head.bytes(0) : 0);
+    const double all = dense.parameters() + experts.parameters();
+    if (all > 0)
+      whole_units = std::max(whole_units, std::min(engine_.gathered_parameters, all) / all *
+                                              (dense_weights + expert_weights));
+  }
   const double unit_gradient = whole && !tuning_ ? unit_parameters * state.gradient : 0;
   const bool quantised = tuning_ && (bits > 0 ? info(plan.weights).weight_only || quantised_base_
                                               : info(main_format_).weight_only);
-  const double dequantised = quantised ? largest_matrix * 2 : 0;
+  if (quantised && engine_.eager.quantised_head && last)
+    largest_matrix = std::max(largest_matrix, ends.head.parameters());
+  const double dequantised = quantised ? largest_matrix * 2 * engine_.eager.dequantised_copies : 0;
   double casts = 0;
   if (!tuning_ && state.cast_copy > 0)
     casts = state.cast_copy * (plan.zero >= 3 ? engine_.gathered_layers * unit_parameters
                                               : dense.parameters() + experts.parameters());
-  const double gathered = whole_units + unit_gradient + dequantised + casts;
+  // On one card ZeRO divides nothing but keeps its buffers.
+  const bool reduces = plan.zero == 1 || plan.zero == 2 || plan.data * plan.context == 1;
+  double buckets = reduces ? engine_.reduce_bucket * state.gradient : 0;
+  if (plan.zero == 0 && plan.data > 1 && engine_.data_parallel_buckets)
+    buckets += tuning_ ? adapter_gradients : gradients;
+  const double gathered = whole_units + unit_gradient + dequantised + casts + buckets;
   m[MemoryTerm::gathered] = gathered;
   recorder.step([&] {
     return DerivationStep{&memory_formula::gathered,
@@ -195,30 +272,31 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                           {{"units", whole_units, "B", engine_.fact_id("gathered_layers")},
                            {"gradient", unit_gradient, "B"},
                            {"dequantised", dequantised, "B"},
-                           {"casts", casts, "B"}}};
+                           {"casts", casts, "B"},
+                           {"buckets", buckets, "B"}}};
   });
 
   // Activations of the micro-batches in flight; one layer's forward temporaries on top. Offloaded
   // ones leave while the next layer runs.
   const double flight = plan.offload_activations ? 1 : in_flight(plan, stage);
   if (plan.offload_activations) saved_layers = std::min(saved_layers, 2 * widest);
-  double activations = tokens * saved_layers * flight;
+  // Layers for multi-token prediction run with the last chunk alone.
+  double activations = tokens * (saved_layers * flight - saved_drafts * (flight - 1));
   const double shard = plan.sequence_parallel ? std::max(plan.tensor, 1) : 1;
   const double h = d(stack_->hidden);
   // Embedding output of the first stage, final norm's input and the head's input of the last.
-  if (first) activations += flight * tokens * h / shard * element;
+  if (first) activations += flight * tokens * h / shard * (element + (dropout_ ? 1 : 0));
   if (last) activations += 2 * tokens * h / shard * element;
   const double transient = tokens * std::max(forward, working);
   const double head_tokens = tokens * stack_->label_share /
                              static_cast<double>(std::max<std::int64_t>(engine_.loss_chunks, 1));
   double loss = 0, loss_rows = 0;
   if (last && has_vocabulary_head(*stack_)) {
-    const int i = degree_index(plan.tensor);
-    const double rows = i >= 0 ? ends_[static_cast<std::size_t>(i)].head_rows
-                               : end_share(std::max(plan.tensor, 1)).head_rows;
-    loss_rows = rows;
-    loss = head_tokens * rows * engine_.loss_bytes_per_logit;
-    if (engine_.loss_chunks > 1) loss += tokens * rows * element;
+    loss_rows = ends.head_rows;
+    loss = head_tokens * loss_rows * engine_.loss_bytes_per_logit;
+    // Losses of multi-token prediction come first and keep their 32-bit softmax.
+    loss += d(draft_layers_) * head_tokens * loss_rows * 4;
+    if (engine_.loss_chunks > 1) loss += tokens * loss_rows * element;
   }
   // Loss and the backward of the last layer follow each other.
   m[MemoryTerm::activations] = activations;
@@ -244,18 +322,21 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                           "stage " + std::to_string(stage),
                           {{"rows", head_tokens, "tokens"},
                            {"vocabulary", loss_rows, ""},
-                           {"value_bytes", engine_.loss_bytes_per_logit, "B",
+                           {"value_bytes", engine_.loss_bytes_per_logit + 4 * d(draft_layers_), "B",
                             engine_.fact_id("loss_bytes_per_logit")}}};
   });
 
   // Which moment is fullest. Gradients that do not persist grow while activations shrink, so one
   // of the two is whole and the other absent; temporaries of the optimizer step meet no
   // activations.
+  // Gradients of offloaded weights leave with them (torch.distributed.fsdp CPUOffload).
+  if (plan.offload_weights && !tuning_) gradients = 0;
   m[MemoryTerm::gradients] = gradients;
   const double live = m[MemoryTerm::activations] + m[MemoryTerm::logits] + gathered;
-  const double step_temporaries =
-      tuning_ ? 0
-              : engine_.optimizer_step_bytes * divided(dense.parameters(), experts.parameters(), 1);
+  // Stated for parameters of 32 bit.
+  if (engine_.step_parameters > 0 && plan.zero >= 3)
+    stepped = std::min(stepped, 4 * engine_.step_parameters);
+  const double step_temporaries = engine_.optimizer_step_bytes / 4 * stepped;
   if (!engine_.gradients_persist && plan.accumulation <= 1) {
     if (live >= gradients + step_temporaries) {
       m[MemoryTerm::gradients] = 0;
@@ -274,12 +355,13 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                           gradients,
                           "B",
                           "stage " + std::to_string(stage),
-                          {{"dense", tuning_ ? 0 : dense.parameters(), ""},
-                           {"dense_shards", plan.zero >= 2 ? dense_shards : 1, ""},
-                           {"experts", tuning_ ? 0 : experts.parameters(), ""},
-                           {"expert_shards", plan.zero >= 2 ? expert_shards : 1, ""},
-                           {"gradient_bytes", state.gradient, "B"}}};
+                          {{"dense", gradients > 0 ? dense.parameters() : 0, ""},
+                           {"dense_shards", gradients_divided ? dense_parts : 1, ""},
+                           {"experts", gradients > 0 ? experts.parameters() : 0, ""},
+                           {"expert_shards", gradients_divided ? expert_parts : 1, ""},
+                           {"gradient_bytes", tuning_ ? 2 : state.gradient, "B"}}};
   });
+  m[MemoryTerm::workspaces] = workspace_bytes(has_experts);
   m[MemoryTerm::fragmentation] =
       engine_.fragmentation * (m[MemoryTerm::activations] + m[MemoryTerm::logits]);
   add_runtime(plan, m, recorder);

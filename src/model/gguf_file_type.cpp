@@ -143,6 +143,88 @@ struct Rules {
   }
 };
 
+const FileType* find_type(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  const auto found = std::find_if(kFileTypes.begin(), kFileTypes.end(),
+                                  [&](const FileType& t) { return t.name == upper; });
+  return found == kFileTypes.end() ? nullptr : &*found;
+}
+
+void store(Linear& l, Format f) { l.format = for_row(f, l.in); }
+void store(std::optional<Linear>& l, Format f) {
+  if (l) store(*l, f);
+}
+void store(Norm& n) { n.format = Format::f32; }
+void store(std::optional<Norm>& n) {
+  if (n) store(*n);
+}
+
+void store(Mlp& m, const Rules& r, std::int64_t i) {
+  store(m.up, r.base);
+  store(m.gate, r.base);
+  store(m.down, r.down(i));
+}
+
+void store(Attention& a, const Rules& r, const LayerSpec& l, std::int64_t i) {
+  store(a.q, r.query());
+  store(a.k, r.key(l));
+  store(a.v, r.value(l, i));
+  store(a.o, r.attention_output(l));
+  store(a.gate, r.base);
+  store(a.q_norm);
+  store(a.k_norm);
+}
+
+// What the rules look at of a layer.
+LayerSpec rule_facts(const Layer& layer) {
+  LayerSpec l;
+  for (const SubLayer& part : layer.parts) {
+    if (auto a = std::get_if<Attention>(&part)) l.heads = a->heads, l.kv_heads = a->kv_heads;
+    if (auto a = std::get_if<LatentAttention>(&part)) l.heads = l.kv_heads = a->heads;
+    if (auto x = std::get_if<MixtureOfExperts>(&part)) l.experts = x->experts;
+  }
+  return l;
+}
+
+void store(Layer& layer, const Rules& r, std::int64_t i) {
+  const LayerSpec l = rule_facts(layer);
+  for (SubLayer& part : layer.parts) {
+    if (auto n = std::get_if<Norm>(&part)) store(*n);
+    if (auto a = std::get_if<Attention>(&part)) store(*a, r, l, i);
+    if (auto c = std::get_if<CrossAttention>(&part)) store(c->attention, r, l, i);
+    if (auto a = std::get_if<LatentAttention>(&part)) {
+      store(a->q_down, r.base);
+      store(a->q_up, r.base);
+      store(a->kv_down, r.base);
+      store(a->kv_up, r.base);
+      store(a->o, r.attention_output(l));
+      store(a->q_norm);
+      store(a->kv_norm);
+    }
+    if (auto m = std::get_if<RecurrentMixer>(&part)) {
+      for (MixerLinear& p : m->projections) store(p.linear, r.base);
+      m->vector_format = Format::f32;
+    }
+    if (auto m = std::get_if<Mlp>(&part)) store(*m, r, i);
+    if (auto x = std::get_if<MixtureOfExperts>(&part)) {
+      x->router.format = Format::f32;
+      store(x->up, r.base);
+      store(x->gate, r.base);
+      store(x->down, r.down(i));
+      if (x->shared) store(*x->shared, r, i);
+    }
+  }
+}
+
+bool stored_alike(const Layer& a, const Layer& b) {
+  const auto x = linears_of(a), y = linears_of(b);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& p, const auto& q) {
+    return p.linear->format == q.linear->format;
+  });
+}
+
 }  // namespace
 
 std::vector<std::string_view> gguf_file_types() {
@@ -151,13 +233,14 @@ std::vector<std::string_view> gguf_file_types() {
   return names;
 }
 
+std::optional<Format> gguf_base_format(std::string_view file_type) {
+  const FileType* found = find_type(file_type);
+  return found ? std::optional(found->base) : std::nullopt;
+}
+
 bool apply_gguf_file_type(DecoderSpec& spec, std::string_view file_type) {
-  std::string upper(file_type);
-  for (char& c : upper)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  const auto found = std::find_if(kFileTypes.begin(), kFileTypes.end(),
-                                  [&](const FileType& t) { return t.name == upper; });
-  if (found == kFileTypes.end()) return false;
+  const FileType* found = find_type(file_type);
+  if (!found) return false;
   const Rules rules{found->name, found->base, static_cast<std::int64_t>(spec.layers.size())};
   spec.weight_format = found->base;
   spec.norm_format = Format::f32;
@@ -182,6 +265,43 @@ bool apply_gguf_file_type(DecoderSpec& spec, std::string_view file_type) {
     f.shared_down = for_row(rules.down(i), l.shared_width);
   }
   return true;
+}
+
+std::optional<Model> in_gguf_file_type(const Model& model, std::string_view file_type) {
+  const FileType* found = find_type(file_type);
+  if (!found || !language_stack(model)) return std::nullopt;
+  Model out = model;
+  for (Component& part : out.components) {
+    auto* stack = std::get_if<Stack>(&part.body);
+    if (!stack || part.role == ComponentRole::vision_tower) continue;
+    const Rules rules{found->name, found->base, stack->layers()};
+    std::vector<LayerRun> runs;
+    std::int64_t i = 0;
+    for (const LayerRun& run : stack->runs) {
+      bool fresh = true;
+      for (std::int64_t c = 0; c < run.count; ++c, ++i) {
+        Layer layer = run.layer;
+        store(layer, rules, i);
+        if (!fresh && (run.shared || stored_alike(runs.back().layer, layer)))
+          ++runs.back().count;
+        else
+          runs.push_back({std::move(layer), 1, run.shared});
+        fresh = false;
+      }
+    }
+    stack->runs = std::move(runs);
+    if (stack->head) store(*stack->head, rules.output());
+    // A tied embedding serves as the head and is stored as such.
+    if (stack->embedding)
+      stack->embedding->format =
+          for_row(stack->tied ? rules.output() : rules.embedding(), stack->hidden);
+    for (Norm& n : stack->final_norms) store(n);
+    store(stack->embedding_norm);
+  }
+  out.weight_format = found->base;
+  out.tensors.clear();
+  out.stored_bytes.reset();
+  return out;
 }
 
 }  // namespace trigon

@@ -49,6 +49,20 @@ TEST(GgufFileType, ShortRowsFallBackToSmallBlocks) {
   EXPECT_EQ(s.layers[0].formats.norm, Format::f32);
 }
 
+TEST(GgufFileType, BuiltModelsAreStoredAsTheirSpecs) {
+  const DecoderSpec spec = llama(32, 4096, 32, 8, 14336, 128256);
+  const auto plain = build_decoder(spec, "test");
+  ASSERT_TRUE(plain.has_value());
+  for (const std::string_view type : gguf_file_types()) {
+    const auto mixed = in_gguf_file_type(*plain, type);
+    ASSERT_TRUE(mixed.has_value());
+    const double bytes = static_cast<double>(weight_bytes(*language_stack(*mixed)).value());
+    EXPECT_NEAR(bytes / (1024.0 * 1024 * 1024), gib(spec, std::string(type).c_str()), 1e-6) << type;
+    EXPECT_EQ(mixed->weight_format, gguf_base_format(type));
+  }
+  EXPECT_FALSE(in_gguf_file_type(*plain, "Q9_Z").has_value());
+}
+
 TEST(GgufFileType, UnknownTypesChangeNothing) {
   DecoderSpec s = llama(2, 256, 4, 4, 512, 1000);
   const auto before = s.layers;

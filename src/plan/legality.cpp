@@ -153,15 +153,18 @@ std::optional<Message> check_split(const Stack& stack, const Plan& p, bool servi
   }
   const std::int64_t layers = stack.layers();
   const std::int64_t blocks = static_cast<std::int64_t>(p.pipeline) * p.virtual_stages;
-  if (blocks > layers) return message(PlanMessage::fewer_layers_than_stages, layers, blocks);
+  // Interleaved, embedding and loss may each take the place of a layer (see below).
+  if (blocks > layers + (p.virtual_stages > 1 ? 2 : 0))
+    return message(PlanMessage::fewer_layers_than_stages, layers, blocks);
   if (p.virtual_stages > 1) {
     if (p.pipeline < 2) return message(PlanMessage::interleaving_needs_stages);
     // Embedding and loss may each take the place of a layer (Megatron:
     // --account-for-embedding-in-pipeline-split, --account-for-loss-in-pipeline-split).
-    if (layers % blocks != 0 && (layers + 1) % blocks != 0 && (layers + 2) % blocks != 0)
+    if (p.last_stage_layers == 0 && layers % blocks != 0 && (layers + 1) % blocks != 0 &&
+        (layers + 2) % blocks != 0)
       return message(PlanMessage::layers_indivisible, layers, blocks,
                      nearest_divisor(layers, blocks));
-    if (p.accumulation % p.pipeline != 0)
+    if (p.interleave_group == 0 && p.accumulation % p.pipeline != 0)
       return message(PlanMessage::interleaving_micro_batches, p.accumulation, p.pipeline);
   }
   if (p.offload_weights && p.zero != 3 && !serving)

@@ -36,6 +36,9 @@ std::optional<Optimizer> optimizer_of(std::string_view name) {
 void take_switches(const PlanRequest& fixed, Plan& plan) {
   plan.expert_tensor = fixed.expert_tensor.value_or(0);
   plan.recompute_layers = fixed.recompute_layers.value_or(0);
+  plan.optimizer_groups = fixed.optimizer_groups.value_or(1);
+  plan.interleave_group = fixed.interleave_group.value_or(0);
+  plan.last_stage_layers = fixed.last_stage_layers.value_or(0);
   plan.optimizer = fixed.optimizer.value_or(Optimizer::adamw);
   plan.reshard = fixed.reshard.value_or(true);
   plan.offload_optimizer = fixed.offload_optimizer.value_or(false);
@@ -67,6 +70,8 @@ std::string write_plan(const Plan& p) {
   if (p.offload_optimizer) out += " offload-optimizer";
   if (p.offload_weights) out += " offload-weights";
   if (p.offload_activations) out += " offload-activations";
+  if (p.gpu_layers >= 0) out += " gpu-layers" + std::to_string(p.gpu_layers);
+  if (p.experts_on_host > 0) out += " experts-on-host" + std::to_string(p.experts_on_host);
   if (!out.empty() && out[0] == ' ') out.erase(0, 1);
   return out;
 }

@@ -51,6 +51,11 @@ struct Plan {
   Recompute recompute = Recompute::none;
   std::int32_t recompute_layers = 0;  // of a stage, that full recomputation covers; 0: all
   bool sequence_parallel = false;
+  std::int32_t optimizer_groups = 1;   // parts of the data x context group that each hold the
+                                       // optimizer state whole (ZeRO 1 and 2)
+  std::int32_t interleave_group = 0;   // micro-batches that a virtual stage takes in a row; 0: as
+                                       // many as stages
+  std::int32_t last_stage_layers = 0;  // of the model, on the last stage; 0: even shares
   bool reshard = true;  // ZeRO-3: gathered weights are dropped after the forward pass
   TrainRecipe recipe = TrainRecipe::mixed_16bit;
   Optimizer optimizer = Optimizer::adamw;
@@ -58,7 +63,15 @@ struct Plan {
   bool offload_optimizer = false, offload_weights = false, offload_activations = false;
   Format weights = Format::bf16;  // what the matrices are stored in
   Format kv = Format::bf16;
-  Format activations = Format::bf16;  // what the arithmetic uses
+  Format kv_values = Format::unknown;  // of cached values, where not that of the keys
+  Format activations = Format::bf16;   // what the arithmetic uses
+  // A file that mixes formats by a recipe of its own: mean bits of all its weights (0: `weights`
+  // says it), and the format of all but the routed experts, of the embedding where there are none.
+  double mean_bits = 0;
+  Format beside_experts = Format::unknown;
+  // ggml: the last so many layers lie on cards, the head counting as one more (-1: all); routed
+  // experts of the first so many layers lie in host memory.
+  std::int32_t gpu_layers = -1, experts_on_host = 0;
 
   std::int32_t ranks() const { return tensor * pipeline * data * context; }
 };

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "engine/policy.hpp"
 #include "plan/plan.hpp"
 
 namespace trigon {
@@ -12,17 +13,31 @@ struct PlanRequest {
   std::optional<std::int32_t> tensor, pipeline, virtual_stages, data, context, expert, zero;
   std::optional<std::int32_t> micro_batch;  // sequences per micro-batch, or the decode batch
   std::optional<std::int32_t> expert_tensor, recompute_layers;
+  std::optional<std::int32_t> optimizer_groups, interleave_group, last_stage_layers;
   std::optional<Recompute> recompute;
   std::optional<Optimizer> optimizer;
   std::optional<bool> reshard, offload_optimizer, offload_weights, offload_activations;
   std::optional<bool> sequence_parallel;
   std::optional<TrainRecipe> recipe;
-  std::optional<Format> weights, kv, activations;
+  std::optional<Format> weights, kv, kv_values, activations;
+  std::optional<double> mean_bits;                          // see Plan
+  std::optional<Format> beside_experts;                     // see Plan
+  std::optional<std::int32_t> gpu_layers, experts_on_host;  // see Plan
   std::optional<double> memory_fraction;
   // Switches of the engine, where its flags or a measured row state them.
   std::optional<bool> flash_attention;
-  std::optional<bool> latent_cache;          // MLA: the latent is cached, not the heads
-  std::optional<std::int64_t> chunk_tokens;  // tokens of one forward: llama.cpp's n_ubatch
+  std::optional<bool> dropout;  // masks are kept
+  std::optional<bool> eight_bit_weights, trains_drafts, deterministic,
+      grouped_experts;                                // see EnginePolicy
+  std::optional<bool> fused_loss;                     // the engine's own fused cross entropy
+  std::optional<RecomputeModules> recompute_modules;  // of selective recomputation
+  std::optional<std::int64_t> latent_mode;  // ik_llama.cpp's -mla: 0 caches heads, 1-3 the latent
+  std::optional<double> attention_chunk_bytes;  // ik_llama.cpp's -amb; 0: no bound
+  std::optional<bool> fused_experts;            // ik_llama.cpp's -fmoe
+  // Tokens of one forward: llama.cpp's n_ubatch, the token budget of a server's step.
+  std::optional<std::int64_t> chunk_tokens;
+  std::optional<std::int64_t> max_sequences;    // that a server ever batches
+  std::optional<std::int64_t> captured_graphs;  // how many decode batches are captured
 };
 
 // Copies what no search varies: optimizer, offloading, and how experts and recomputation are cut.

@@ -68,6 +68,7 @@ JsonNode fit_json(const FitAnswer& a, const Asked& asked) {
   for (const FitRow& row : a.rows) rows.add(fit_row_json(row));
   JsonNode results = JsonNode::object();
   results.set("answer", is_yes(a)).set("rows", rows);
+  if (a.smallest) results.set("smallest_card", a.smallest->report.cluster.accelerator->id);
   if (a.derivation) results.set("derivation", derivation_json(a.derivation));
   return envelope(asked, &a.job, a.assumptions, results);
 }

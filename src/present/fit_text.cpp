@@ -45,6 +45,8 @@ std::vector<Metric> fit_metrics(const Job& job) {
   return {Metric::memory_bytes,
           Metric::usable_bytes,
           Metric::headroom_bytes,
+          Metric::kv_pool_bytes,
+          Metric::kv_capacity_tokens,
           Metric::max_context_tokens,
           Metric::max_sequences,
           Metric::prefill_seconds,
@@ -73,6 +75,23 @@ std::string verdict(const FitRow& row, const Job& job, const std::string& model,
   return out;
 }
 
+// How much of what the label says is left to use, and what took the rest.
+void put_usable(Page& page, const PlanReport& r) {
+  const Accelerator* card = r.cluster.accelerator;
+  if (!card || !r[Metric::usable_bytes] || !(r.program_bytes > 0)) return;
+  // Labels count a GB of memory as 2^30 bytes.
+  const double nominal = card->memory_nominal.in_base() / 1e9 * kGi;
+  const double usable = r[Metric::usable_bytes]->value;
+  const double reported = card->memory_reported ? card->memory_reported->in_base() : nominal;
+  const double runtime = r.memory[MemoryTerm::context] + r.memory[MemoryTerm::libraries] +
+                         r.memory[MemoryTerm::collectives] + r.memory[MemoryTerm::graphs];
+  page.blank();
+  page.paragraph(say(
+      PresentMessage::usable_share, page.language(),
+      {significant(100 * usable / nominal, 2), in_words(nominal, "B"), in_words(reported, "B"),
+       in_words(r.program_bytes, "B"), r.engine, in_words(usable, "B"), in_words(runtime, "B")}));
+}
+
 std::string one_card(const FitAnswer& a, const Asked& asked, const TextStyle& style) {
   const FitRow& row = a.rows.front();
   Page page(style);
@@ -83,6 +102,11 @@ std::string one_card(const FitAnswer& a, const Asked& asked, const TextStyle& st
   page.raw("  " + std::string(label(PresentMessage::col_plan, style.language)) + ": " +
            plan_in_words(row.report) + "\n");
   put_memory(page, row.report, trains(a.job));
+  put_usable(page, row.report);
+  if (a.smallest)
+    page.paragraph(say(PresentMessage::smallest_card, style.language,
+                       {hardware_in_words(a.smallest->report.cluster),
+                        amount(a.smallest->report, Metric::usable_bytes)}));
   put_assumptions(page, a.assumptions);
   put_warnings(page, row.report.warnings);
   if (style.explain && a.derivation) put_derivation(page, *a.derivation);

@@ -64,6 +64,8 @@ JsonNode request_json(const PlanRequest& p) {
   if (p.kv) out.set("kv", info(*p.kv).name);
   if (p.activations) out.set("activations", info(*p.activations).name);
   put("memory_fraction", p.memory_fraction);
+  put("gpu_layers", p.gpu_layers);
+  put("experts_on_host", p.experts_on_host);
   return out;
 }
 
@@ -197,8 +199,8 @@ JsonNode report_json(const PlanReport& r) {
   JsonNode violated = JsonNode::array(), warnings = JsonNode::array();
   for (const Message& m : r.violated) violated.add(message_json(m));
   for (const Message& m : r.warnings) warnings.add(message_json(m));
-  return JsonNode::object()
-      .set("hardware", hardware)
+  JsonNode out = JsonNode::object();
+  out.set("hardware", hardware)
       .set("engine", r.engine)
       .set("plan", plan_json(r.plan))
       .set("fits", r.fits)
@@ -209,6 +211,8 @@ JsonNode report_json(const PlanReport& r) {
       .set("fullest_stage", r.fullest_stage)
       .set("violated", violated)
       .set("warnings", warnings);
+  if (r.memory.host.total() > 0) out.set("host_memory_bytes", r.memory.host.total());
+  return out;
 }
 
 JsonNode envelope(const Asked& asked, const Job* job, const std::vector<Assumption>& assumptions,

@@ -22,7 +22,9 @@ constexpr std::array kTerms = {
     TermNames{PresentMessage::term_optimizer, "optimizer_bytes"},
     TermNames{PresentMessage::term_adapters, "adapters_bytes"},
     TermNames{PresentMessage::term_gathered, "gathered_bytes"},
+    TermNames{PresentMessage::term_workspaces, "workspaces_bytes"},
     TermNames{PresentMessage::term_context, "context_bytes"},
+    TermNames{PresentMessage::term_libraries, "libraries_bytes"},
     TermNames{PresentMessage::term_collectives, "collectives_bytes"},
     TermNames{PresentMessage::term_graphs, "graphs_bytes"},
     TermNames{PresentMessage::term_fragmentation, "fragmentation_bytes"}};

@@ -112,7 +112,7 @@ namespace {
 // Parameters, gradients and optimizer state: what training holds between two steps.
 double steady_bytes(const RankMemory& m) {
   return m[MemoryTerm::weights] + m[MemoryTerm::gradients] + m[MemoryTerm::master_weights] +
-         m[MemoryTerm::optimizer] + m[MemoryTerm::adapters];
+         m[MemoryTerm::optimizer] + m[MemoryTerm::adapters] + m[MemoryTerm::workspaces];
 }
 
 void put_stages(Page& page, const PlanReport& r, bool training) {
@@ -161,6 +161,8 @@ void put_memory(Page& page, const PlanReport& r, bool training) {
     t.row({metric_label(Metric::usable_bytes, l), significant(usable / kGi),
            significant(100 * usable / total, usable >= total ? 3 : 2)});
   }
+  if (const double host = r.memory.host.total(); host > 0)
+    t.row({label(PresentMessage::row_host_memory, l), significant(host / kGi), ""});
   page.table(t, 2);
   const RankMemory& m = r.memory;
   if (training) {

@@ -74,7 +74,7 @@ TEST(Reports, EveryMetricAndMemoryTermHasALabel) {
 
 TEST(Reports, FitSaysTheVerdictFirstThenNumbersThenMemory) {
   World w;
-  FitAnswer a{serve_job(), {{report(w.a, 80, 20, 75), FitMark::fits, std::nullopt}}, {}, {}};
+  FitAnswer a{serve_job(), {{report(w.a, 80, 20, 75), FitMark::fits, std::nullopt}}, {}, {}, {}};
   TextStyle style;
   std::string text = fit_text(a, asked("fit"), style);
   EXPECT_TRUE(in_order(text, {"Yes: serving llama (8 in flight, 1,000 input and 300 output tokens) "
@@ -95,6 +95,7 @@ TEST(Reports, FitEverywhereMarksEveryCardInWords) {
   FitAnswer a{serve_job(),
               {{report(w.a, 80, 20, 75), FitMark::fits, std::nullopt},
                {report(w.b, 30, 20, 19), FitMark::no, std::nullopt}},
+              {},
               {},
               {}};
   std::string text = fit_text(a, asked("fit"), TextStyle());
@@ -138,7 +139,7 @@ TEST(Reports, CompareSaysWhoIsAheadByHowMuch) {
 
 TEST(Reports, JsonHasItsFrameAndUnitsInNames) {
   World w;
-  FitAnswer a{serve_job(), {{report(w.a, 80, 20, 75), FitMark::fits, std::nullopt}}, {}, {}};
+  FitAnswer a{serve_job(), {{report(w.a, 80, 20, 75), FitMark::fits, std::nullopt}}, {}, {}, {}};
   std::string text = write_json(fit_json(a, asked("fit")));
   EXPECT_TRUE(
       in_order(text, {"\"schema_version\": 1", "\"command\": \"fit\"", "\"inputs\"",

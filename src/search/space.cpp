@@ -12,6 +12,8 @@ std::vector<std::int32_t> powers_dividing(std::int64_t n, std::int32_t most) {
   return out;
 }
 
+}  // namespace
+
 TrainRecipe recipe_of(const EnginePolicy& engine) {
   const std::string& r = engine.default_recipe;
   if (r == "mixed_fp32_grad") return TrainRecipe::mixed_fp32_grad;
@@ -20,8 +22,6 @@ TrainRecipe recipe_of(const EnginePolicy& engine) {
   if (r == "fp32") return TrainRecipe::fp32;
   return TrainRecipe::mixed_16bit;
 }
-
-}  // namespace
 
 std::vector<std::int32_t> tensor_degrees(const PlanRequest& fixed, int count, int per_node) {
   if (fixed.tensor) return {*fixed.tensor};

@@ -30,4 +30,7 @@ void training_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool m
 // Micro-batches that training tables are made for.
 std::vector<std::int32_t> micro_batches(const PlanRequest& fixed, std::int64_t global_batch);
 
+// The recipe that an engine trains with unless told otherwise.
+TrainRecipe recipe_of(const EnginePolicy& engine);
+
 }  // namespace trigon

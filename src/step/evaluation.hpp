@@ -51,6 +51,7 @@ enum class Metric : std::uint8_t {
   memory_bytes,        // peak of the fullest rank
   usable_bytes,        // what that rank may use
   headroom_bytes,      // usable - peak
+  kv_pool_bytes,       // left for caches on the rank that has least
   kv_capacity_tokens,  // per replica
   max_context_tokens,  // with the asked number of sequences
   max_sequences,       // per replica, with the asked context

@@ -40,6 +40,7 @@ const MetricInfo& metric_info(Metric m) {
       {"memory_bytes", "B"},
       {"usable_bytes", "B"},
       {"headroom_bytes", "B"},
+      {"kv_pool_bytes", "B"},
       {"kv_capacity_tokens", "tokens"},
       {"max_context_tokens", "tokens"},
       {"max_sequences", ""},

@@ -26,6 +26,10 @@ struct PlanDomain {
   // Formats of the plan; one table set is made for one choice.
   Format kv = Format::bf16, activations = Format::bf16;
   std::optional<Format> weights;  // replaces 16-bit weights
+  // Storage and placement that only memory looks at.
+  Format kv_values = Format::unknown, beside_experts = Format::unknown;
+  double mean_bits = 0;
+  std::int32_t gpu_layers = -1, experts_on_host = 0;
 };
 
 // Seconds of one pass of an inference model shard.
