@@ -157,6 +157,8 @@ def serving(r, text):
     if r["engine"] == "diffusers" and r["offload"] == "cpu" and \
             ("model_cpu_offload" in text) and "tiling" not in text:
         r["offload"] = "model"  # whole components take turns on the card
+    if r["engine"] == "vllm" and r["model"].startswith("whisper") and r["date"] < "2025-08":
+        r["engine_version"] = "V0"  # V1 ran no encoder-decoders before 0.10
     if r["engine"] == "litgpt" and not r["context_len"]:
         # generate/base.py: the prompt "What food do llamas eat?" and 50 new tokens.
         r["prompt_len"], r["context_len"] = "8", "58"

@@ -132,12 +132,17 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
       }
     }
   }
+  // What the host computes is not timed, so neither is the whole.
+  const bool all_on_cards =
+      r.plan.gpu_layers < 0 || (s.stack && r.plan.gpu_layers > s.stack->layers());
+  const bool timed = all_on_cards && r.plan.experts_on_host == 0;
+  if (!timed) r.warnings.push_back(message(DecideMessage::host_part_untimed));
   Basis time_basis = tables->device.engine.end_to_end
                          ? tables->device.engine.basis
                          : worse(tables->device.operators.basis, tables->device.engine.basis);
   for (std::size_t m = 0; m < kMetrics; ++m) {
     double v = base.values[m];
-    if (!std::isfinite(v) || is_memory(static_cast<Metric>(m))) continue;
+    if (!timed || !std::isfinite(v) || is_memory(static_cast<Metric>(m))) continue;
     r.metrics[m] = Estimate<double>{v, v * std::exp(-std::sqrt(spread[m].down)),
                                     v * std::exp(std::sqrt(spread[m].up)), time_basis};
   }
@@ -176,7 +181,7 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
       set(Metric::max_context_tokens, c.max_context,
           std::min(most, std::floor(c.max_context * low)),
           std::min(most, std::floor(c.max_context * high)), Basis::analytic);
-    if (std::holds_alternative<Serve>(s.job)) {
+    if (timed && std::holds_alternative<Serve>(s.job)) {
       double capacity = capacity_requests_per_second(*tables, plan);
       double up = 1, down = 1;
       if (const auto& step =

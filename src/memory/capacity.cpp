@@ -27,6 +27,11 @@ double largest(double most, F&& fits) {
   return low;
 }
 
+// Tokens that a sequence takes in a pool, those that its cross-attention reads among them.
+double whole_pages(double context, double source, double page) {
+  return std::max(1.0, std::ceil(context / page) + std::ceil(source / page)) * page;
+}
+
 }  // namespace
 
 bool MemoryModel::fits_at(const Plan& plan, const Load& load) const {
@@ -72,7 +77,7 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
                                      (rank.memory.total() - rank.memory[MemoryTerm::kv_cache]));
     const double one = cache_of(plan, rank.stage, {1, load.context, load.prompt, load.source});
     const double block = page_tokens(plan);
-    const double whole = std::max(1.0, std::ceil(load.context / block)) * block;
+    const double whole = whole_pages(load.context, load.source, block);
     if (one > 0) c.kv_tokens = std::floor(c.pool_bytes / one * whole / block) * block;
     return c;
   }
@@ -95,7 +100,7 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
     if (one > 0) sequences = std::min(sequences, std::floor(pool / one));
     // Tokens while every sequence is as long as asked; without windows this is every block.
     const double block = page_tokens(plan);
-    const double whole = std::max(1.0, std::ceil(load.context / block)) * block;
+    const double whole = whole_pages(load.context, load.source, block);
     if (one > 0)
       blocks_tokens = std::min(blocks_tokens, std::floor(pool / one * whole / block) * block);
   }

@@ -227,7 +227,8 @@ MemoryModel::Load MemoryModel::asked(const Plan& plan) const {
 }
 
 // What captured graphs of decode steps hold on one rank: nodes and their arguments, by the layers
-// and the number of captured batches; batches beyond twice the sequences are not captured.
+// that write tokens and the number of captured batches; batches beyond twice the sequences are not
+// captured.
 double MemoryModel::graph_bytes(const Plan& plan) const {
   const double per_layer = engine_.graph_per_layer.in_base();
   if (per_layer <= 0) return engine_.graph_overhead.in_base();
@@ -235,7 +236,8 @@ double MemoryModel::graph_bytes(const Plan& plan) const {
   for (std::int64_t batch : engine_.capture_batches)
     if (engine_.max_sequences <= 0 || batch <= 2 * engine_.max_sequences) ++captured;
   if (engine_.captured_graphs) captured = d(*engine_.captured_graphs);
-  const double layers = std::ceil(static_cast<double>(layers_) / std::max(1, plan.pipeline));
+  const double layers =
+      std::ceil(static_cast<double>(stack_ ? stack_->layers() : 0) / std::max(1, plan.pipeline));
   return engine_.graph_overhead.in_base() + captured * layers * per_layer;
 }
 

@@ -13,6 +13,22 @@ namespace {
 
 double d(std::int64_t v) { return static_cast<double>(v); }
 
+WeightShare recurrent_share(const Layer& layer, int tensor, const ShareRules& rules) {
+  Layer mixers;
+  for (const SubLayer& part : layer.parts)
+    if (std::holds_alternative<RecurrentMixer>(part)) mixers.parts.push_back(part);
+  return mixers.parts.empty() ? WeightShare{} : share_of(mixers, tensor, rules).dense;
+}
+
+// Recipes for NVFP4 leave the matrices of recurrent mixers as they are (vllm-project/llm-compressor
+// pulls 2482 and 2740; NVIDIA/Model-Optimizer pull 681).
+void keep_matrices(WeightShare& all, const WeightShare& some) {
+  all.matrix_bytes -= some.matrix_bytes;
+  all.matrix_parameters -= some.matrix_parameters;
+  all.kept_bytes += some.matrix_bytes;
+  all.kept_parameters += some.matrix_parameters;
+}
+
 // Cosines and sines of every position in 16 bit.
 double rotary_table_bytes(const Stack& s) {
   if (s.positions || s.relative_positions || !s.max_context) return 0;
@@ -96,6 +112,9 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
     if (n == 0) continue;
     const KindShare& s = kind_at(k, plan.tensor, scratch);
     dense += s.weights.dense.times(layers.stored(k));
+    if (plan.weights == Format::nvfp4 && bits > 0)
+      keep_matrices(dense,
+                    recurrent_share(*kinds_[k], plan.tensor, rules_).times(layers.stored(k)));
     if (s.weights.expert_count > 0) {
       // A rank holds whole experts, each divided by the ranks that share it.
       double local = std::ceil(s.weights.expert_count / std::max(plan.expert, 1));
@@ -128,8 +147,7 @@ WeightShare MemoryModel::stage_weights(const Plan& plan, int stage, WeightShare*
     dense.kept_bytes += tower_bytes_ / std::max(plan.tensor, 1);
     dense.kept_parameters += tower_parameters_ / std::max(plan.tensor, 1);
   }
-  if (serving_ && engine_.rotary_table)
-    dense.kept_bytes += rotary_table_bytes(*stack_);
+  if (serving_ && engine_.rotary_table) dense.kept_bytes += rotary_table_bytes(*stack_);
   // A tied head is the embedding itself where both lie on the same device.
   const bool copied = !serving_ && engine_.eager.separate_head;
   const bool shared =

@@ -20,7 +20,8 @@ std::string headline(const PlanReport& r, const Job& job, Language l) {
     std::string text = metric_in_words(r, m, l);
     if (!text.empty()) out += (out.empty() ? "" : ", ") + text;
   }
-  return out;
+  // Without times what is left to say is the memory.
+  return out.empty() ? metric_in_words(r, Metric::memory_bytes, l) : out;
 }
 
 std::string limits(const PlanReport& r, Language l) {
