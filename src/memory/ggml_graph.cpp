@@ -14,6 +14,7 @@ class GgmlGraph::Arena {
 
   double take(double size) {
     size = aligned(size);
+    if (!(size > 0)) return 0;  // tensors without elements take no place
     std::size_t best = free_.size() - 1;
     double least = 0;
     for (std::size_t i = 0; i + 1 < free_.size(); ++i)
@@ -32,6 +33,7 @@ class GgmlGraph::Arena {
 
   void give(double offset, double size) {
     size = aligned(size);
+    if (!(size > 0)) return;
     auto next =
         std::find_if(free_.begin(), free_.end(), [&](const Block& b) { return b.offset > offset; });
     const bool last = next + 1 == free_.end();

@@ -3,11 +3,11 @@
 // matrix product the input only if the matrix trains, silu and gelu their input, a fused attention
 // its queries, keys, values, output and log-sum-exp; casts, sums, views and copies keep nothing.
 
+#include "memory/saved_eager.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
-
-#include "memory/saved_eager.hpp"
 
 namespace trigon {
 namespace {
