@@ -24,7 +24,8 @@ inline constexpr Formula kMicroBatch{"training.micro_batch",
 inline constexpr Formula kBubble{"training.bubble", "(pipeline - 1) / virtual * micro_batch_time"};
 inline constexpr Formula kGradientReduction{"training.gradient_reduction",
                                             "max(0, reduction - overlap * hidden_behind)"};
-inline constexpr Formula kOptimizer{"training.optimizer", "parameters * bytes / bandwidth + transfer"};
+inline constexpr Formula kOptimizer{"training.optimizer",
+                                    "parameters * bytes / bandwidth + transfer"};
 inline constexpr Formula kStep{
     "training.step", "accumulation * micro_batch_time + bubble + exposed + optimizer + overhead"};
 inline constexpr Formula kTimeToTrain{"training.time_to_train", "tokens / step_tokens * step"};
