@@ -124,7 +124,7 @@ std::int32_t experts_on_host(const Row& row, const Case& c, const HostEmbedding&
   // More than the file: host layers and experts put there by name map it twice.
   if (mapped(row) || rest > 0.99 * file)
     return gpu_layers && rest < 1.2 * file ? 0 : static_cast<std::int32_t>(n.layers);
-  const bool regions = buffers.size() > static_cast<std::size_t>(2 * runs);
+  const bool regions = buffers.size() > 2 * static_cast<std::size_t>(runs);
   double beside = (n.all - n.experts) * bits_per_element(e.format) / 8;
   if (e.format == Format::unknown) beside = file * (1 - n.experts / n.all);
   const double dense = std::max(0.0, beside - 2 * e.mib * kMi) / d(n.layers);  // of one layer
