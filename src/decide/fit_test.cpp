@@ -48,5 +48,32 @@ TEST(Fit, WhatNoCardCanRunIsAnError) {
   EXPECT_EQ(a.error().code, ErrorCode::unsupported);
 }
 
+// vLLM takes its fraction of the whole card, whoever else uses it: 23.5 GiB, of them 8 in use,
+// leave 15.5, less than 0.92 of the whole. Half of it, 11.8 GiB, is there, whether others use 1
+// or 8.
+TEST(Fit, AFractionOfTheTotalMustBeFree) {
+  auto model = catalogues().models.find("llama-3.2-1b");
+  ASSERT_TRUE(model);
+  Question q = test::question(*model, JobKind::serve);
+  q.engine = "vllm@0.11";
+  auto refused = fit(catalogues(), q, test::machine("rtx-4090{used=8GiB}"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().where, "--memory-fraction");
+  ASSERT_TRUE(refused.error().hint);
+  q.plan.memory_fraction = 0.5;
+  const auto few = fit(catalogues(), q, test::machine("rtx-4090{used=1GiB}"));
+  const auto many = fit(catalogues(), q, test::machine("rtx-4090{used=8GiB}"));
+  ASSERT_TRUE(few && many);
+  const auto usable = [](const FitAnswer& a) {
+    return a.rows.front().report[Metric::usable_bytes]->value;
+  };
+  EXPECT_NEAR(usable(*few), usable(*many), 1e6);
+  // Earlier releases count the memory of others inside the fraction.
+  q.engine = "vllm@0.6.3";
+  const auto before = fit(catalogues(), q, test::machine("rtx-4090{used=8GiB}"));
+  ASSERT_TRUE(before);
+  EXPECT_LT(usable(*before), usable(*many) - 7 * kGi);
+}
+
 }  // namespace
 }  // namespace trigon

@@ -49,6 +49,23 @@ Result<EnginePolicy> engine_of(const Catalogues& all, const Question& q, const A
   return other.empty() ? named : all.engines.find(other, "", q.engine_date);
 }
 
+// A fraction of the total, where others use the card too. Releases that compare it with what is
+// free refuse to start when there is less (vllm issue 20305); earlier ones count what others use
+// inside their fraction.
+std::optional<Error> share_with_others(Setup& s) {
+  const double used = s.cluster.card.memory_used.in_base(), free = s.usable.value;
+  if (s.engine.pool != PoolRule::total_fraction || used <= 0) return std::nullopt;
+  const double total = free + used, asked = s.engine.memory_fraction * total;
+  if (s.engine.checks_free && asked > free)
+    return Error{
+        ErrorCode::bad_argument,
+        message(DecideMessage::fraction_not_free, s.engine.id, bytes(asked), bytes(free)),
+        "--memory-fraction",
+        message(DecideMessage::fraction_that_is_free, std::floor(100 * free / total) / 100)};
+  s.engine.memory_fraction = std::max(0.0, s.engine.checks_free ? asked : asked - used) / free;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cluster) {
@@ -95,6 +112,7 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
   if (card.context) s.engine.context_overhead = *card.context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
+  if (auto refused = share_with_others(s)) return tl::unexpected(std::move(*refused));
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
   if (q.plan.dropout) {
     s.engine.dropout_masks = *q.plan.dropout;

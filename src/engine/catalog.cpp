@@ -170,7 +170,6 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("embedding_on_host", &p.embedding_on_host);
   l.mebi("context_mib", &p.context_overhead);
   l.mebi("collectives_mib", &p.collective_overhead);
-  l.mebi("collectives_pair_mib", &p.collective_overhead_pair);
   l.mebi("libraries_mib", &p.library_overhead);
   l.mebi("graphs_mib", &p.graph_overhead);
   l.mebi("graphs_per_layer_mib", &p.graph_per_layer);

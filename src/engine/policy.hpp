@@ -117,12 +117,11 @@ struct EnginePolicy {
   bool embedding_on_host = false;       // llama.cpp keeps token embeddings in host memory
 
   // Bytes beside weights and KV, with their sources in `sheet`.
-  Bytes context_overhead{};          // device context and libraries, per rank
-  Bytes collective_overhead{};       // communication buffers, per rank when there are several
-  Bytes collective_overhead_pair{};  // the same with just two ranks, when it differs
-  Bytes library_overhead{};          // kernels and workspaces loaded as they first run
-  Bytes graph_overhead{};            // captured graphs, per rank
-  Bytes graph_per_layer{};           // of each captured batch and layer, where that is known
+  Bytes context_overhead{};     // device context and libraries, per rank
+  Bytes collective_overhead{};  // communication buffers, per rank when there are several
+  Bytes library_overhead{};     // kernels and workspaces loaded as they first run
+  Bytes graph_overhead{};       // captured graphs, per rank
+  Bytes graph_per_layer{};      // of each captured batch and layer, where that is known
   std::optional<std::int64_t> captured_graphs;  // how many, where it was said
   bool context_inside_fraction = true;          // the device context counts against the fraction
   bool collectives_inside_fraction = true;

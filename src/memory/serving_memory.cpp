@@ -12,10 +12,6 @@ namespace {
 
 double d(std::int64_t v) { return static_cast<double>(v); }
 
-double whole_blocks(double tokens, double block) {
-  return block > 1 ? std::ceil(tokens / block) * block : tokens;
-}
-
 }  // namespace
 
 // Bytes that one token takes in a layer of attention, the most of all kinds.

@@ -2,11 +2,17 @@
 // How many layers of each kind a pipeline stage holds.
 
 #include <algorithm>
+#include <cmath>
 
 #include "memory/memory_model.hpp"
 #include "plan/stages.hpp"
 
 namespace trigon {
+
+// Tokens in whole pages.
+inline double whole_blocks(double tokens, double block) {
+  return block > 1 ? std::ceil(tokens / block) * block : tokens;
+}
 
 struct MemoryModel::StageLayers {
   const MemoryModel* model = nullptr;
