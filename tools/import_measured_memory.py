@@ -329,13 +329,18 @@ def llama_cpp(r, text):
 
 
 def join_runs(rows):
-    """The log of a run lists weights first: what it left on the host holds for its other rows."""
-    last = {}
+    """The log of a run lists weights, cache and buffers: what it left on the host and the cache's
+    format hold for its other rows."""
+    last, formats = {}, {}
     for r in rows:
         if r["engine"] not in ("llama.cpp", "ik_llama.cpp"):
             continue
         key = (r["source"], r["model"], r["weight_format"], r["context_len"], r["n_ubatch"])
         if r["component"] == "weights" and r["span"] == "device_total":
             last[key] = r["host_mib"], r["host_mapped"]
-        elif r["component"] == "compute_buffer" and r["offload"] != "cpu" and key in last:
+        elif r["component"] == "kv_cache":
+            formats[key] = r["kv_format"]
+        if r["component"] == "compute_buffer":
+            r["kv_format"] = r["kv_format"] or formats.get(key, "")
+        if r["component"] == "compute_buffer" and r["offload"] != "cpu" and key in last:
             r["host_mib"], r["host_mapped"] = last[key]

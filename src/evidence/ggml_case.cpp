@@ -58,7 +58,7 @@ Counts counts_of(const Stack& s) {
 
 // Buffers of weights in host memory, MiB, in the order of the log.
 std::vector<double> host_buffers(const Row& row) {
-  if (row.text("component") != "weights") return {};
+  if (row.text("component") != "weights") return row.numbers("host_mib", {});
   return row.numbers("host_mib", {"CPU", "CUDA_Host", "CPU_Mapped", "Vulkan_Host"});
 }
 bool mapped(const Row& row) {
@@ -134,6 +134,16 @@ std::int32_t experts_on_host(const Row& row, const Case& c, const HostEmbedding&
   const auto layers = std::llround(rest / one);
   if (layers <= 0) return 0;
   return static_cast<std::int32_t>(std::min<std::int64_t>(n.first_expert_layer + layers, n.layers));
+}
+
+// Where nothing is said of the host: all experts, when the file is larger than the cards.
+std::int32_t experts_beyond(const Row& row, const Stack& s, double file) {
+  const Counts n = counts_of(s);
+  if (n.expert_layers == 0) return 0;
+  const double cards = static_cast<double>(row.whole("n_gpus").value_or(0)) *
+                       row.number("gpu_mem_gb").value_or(0) * kGi;
+  if (file <= 0) file = n.all * bits_per_element(Format::iq1_s) / 8;  // at least so much
+  return cards > 0 && file > cards ? static_cast<std::int32_t>(n.layers) : 0;
 }
 
 // Types that only ik_llama.cpp makes. Its converter stores the two halves of MLA's `kv_b` beside
@@ -242,6 +252,8 @@ std::optional<Refusal> take_ggml_weights(const Row& row, const RowNames& names, 
     p.experts_on_host = static_cast<std::int32_t>(std::clamp<std::int64_t>(*n, 0, 100000));
   else if (!buffers.empty())
     p.experts_on_host = experts_on_host(row, c, e, buffers, file);
+  else if (component == "compute_buffer")
+    p.experts_on_host = experts_beyond(row, *language_stack(*c.model), file);
   return std::nullopt;
 }
 
