@@ -50,18 +50,21 @@ Result<EnginePolicy> engine_of(const Catalogues& all, const Question& q, const A
 }
 
 // A fraction of the total, where others use the card too. Releases that compare it with what is
-// free refuse to start when there is less (vllm issue 20305); earlier ones count what others use
-// inside their fraction.
-std::optional<Error> share_with_others(Setup& s) {
+// free refuse to start when there is less (vllm issue 20305), so a stated fraction is refused and
+// the engine's own is lowered; earlier ones count what others use inside their fraction.
+std::optional<Error> share_with_others(Setup& s, bool stated) {
   const double used = s.cluster.card.memory_used.in_base(), free = s.usable.value;
   if (s.engine.pool != PoolRule::total_fraction || used <= 0) return std::nullopt;
-  const double total = free + used, asked = s.engine.memory_fraction * total;
-  if (s.engine.checks_free && asked > free)
-    return Error{
-        ErrorCode::bad_argument,
-        message(DecideMessage::fraction_not_free, s.engine.id, bytes(asked), bytes(free)),
-        "--memory-fraction",
-        message(DecideMessage::fraction_that_is_free, std::floor(100 * free / total) / 100)};
+  const double total = free + used;
+  double asked = s.engine.memory_fraction * total;
+  if (s.engine.checks_free && asked > free) {
+    const double most = std::floor(100 * free / total) / 100;
+    Message why =
+        message(DecideMessage::fraction_not_free, s.engine.id, bytes(asked), bytes(free), most);
+    if (stated) return Error{ErrorCode::bad_argument, std::move(why), "--memory-fraction", {}};
+    s.assumptions.push_back({"--memory-fraction", std::move(why)});
+    asked = most * total;
+  }
   s.engine.memory_fraction = std::max(0.0, s.engine.checks_free ? asked : asked - used) / free;
   return std::nullopt;
 }
@@ -112,7 +115,7 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
   if (card.context) s.engine.context_overhead = *card.context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
-  if (auto refused = share_with_others(s)) return tl::unexpected(std::move(*refused));
+  if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value())) return tl::unexpected(std::move(*refused));
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
   if (q.plan.dropout) {
     s.engine.dropout_masks = *q.plan.dropout;
