@@ -115,7 +115,8 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
   if (card.context) s.engine.context_overhead = *card.context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
-  if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value())) return tl::unexpected(std::move(*refused));
+  if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
+    return tl::unexpected(std::move(*refused));
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
   if (q.plan.dropout) {
     s.engine.dropout_masks = *q.plan.dropout;
