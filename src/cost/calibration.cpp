@@ -25,49 +25,6 @@ double or_zero(const FactSheet* s, const std::string& key) { return at(s, key).v
 
 const char* math_class_name(MathClass c) { return kClassNames[static_cast<std::size_t>(c)]; }
 
-std::string engine_key(std::string_view engine, std::string_view scope, std::string_view cls) {
-  std::string key(engine);
-  key += '/';
-  key += scope;
-  key += '/';
-  key += cls;
-  return key;
-}
-
-EngineTable read_engine_table(const FactSheet& sheet) {
-  EngineTable table;
-  for (const FactGroup& g : sheet.groups) {
-    auto text = [&](const char* key) {
-      const Fact* f = find_fact(g.facts, key);
-      auto v = f ? std::get_if<std::string>(&f->value) : nullptr;
-      return v ? *v : std::string();
-    };
-    auto number = [&](const char* key, double otherwise) {
-      const Fact* f = find_fact(g.facts, key);
-      auto v = f ? std::get_if<double>(&f->value) : nullptr;
-      return v ? *v : otherwise;
-    };
-    EngineCoefficients c;
-    c.compute_factor = number("compute_factor", 1);
-    c.stream_factor = number("stream_factor", 1);
-    c.attention_factor = number("attention_factor", 1);
-    c.convolution_factor = number("convolution_factor", 1);
-    c.convolution_k_half = number("convolution_k_half", c.convolution_k_half);
-    c.cache_speedup = number("cache_speedup", 1);
-    c.operator_overhead_seconds = number("operator_overhead_seconds", 0);
-    c.step_overhead_seconds = number("step_overhead_seconds", 0);
-    c.request_overhead_seconds = number("request_overhead_seconds", 0);
-    c.layer_overhead_seconds = number("layer_overhead_seconds", 0);
-    c.overlap = number("overlap", 1);
-    c.error = number("error", 0);
-    c.end_to_end = number("rows", 0) > 0;
-    std::string key = engine_key(text("engine"), text("scope"), text("class"));
-    c.sheet = sheet.id + "#" + key;  // cited below "calibration/", as every sheet here
-    table[key] = std::move(c);
-  }
-  return table;
-}
-
 Result<Calibration> Calibration::load(const FactStore& store) {
   Calibration c;
   for (const FactSheet* s : store.of_kind("calibration")) {
@@ -195,46 +152,26 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
   return c;
 }
 
-std::string_view all_classes(std::string_view weight_class) {
-  constexpr std::string_view kGraph = "graph-";
-  return weight_class.substr(0, kGraph.size()) == kGraph ? "graph-all" : "all";
-}
-
-EngineTable::const_iterator find_engine(const EngineTable& table, std::string_view engine,
-                                        const Accelerator& a, bool training,
-                                        std::string_view weight_class) {
-  const std::string_view any = training ? "any-train" : "any-serve";
-  const std::string_view all = all_classes(weight_class);
-  for (const std::string& key :
-       {engine_key(engine, a.family, weight_class), engine_key(engine, a.family, all),
-        engine_key(engine, a.vendor, weight_class), engine_key(engine, a.vendor, all),
-        engine_key(engine, "", weight_class), engine_key(any, "", weight_class),
-        engine_key(engine, "", all), engine_key(any, "", all), engine_key(any, "", "all")})
-    if (auto it = table.find(key); it != table.end()) return it;
-  return table.end();
-}
-
-Result<EngineCoefficients> Calibration::engine(std::string_view engine, const Accelerator& a,
-                                               bool training, std::string_view weight_class) const {
-  auto it = find_engine(*engines_, engine, a, training, weight_class);
-  if (it == engines_->end())
-    return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, engine),
+Result<EngineCoefficients> Calibration::engine(const EngineSubject& subject) const {
+  auto c = engines_->of(subject);
+  if (!c)
+    return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, subject.engine),
                 "calibration/engines");
-  EngineCoefficients c = it->second;
   const double sigma = shift_[static_cast<std::size_t>(ErrorGroup::host)];
-  const double slower = std::exp(-sigma * c.error);
-  c.compute_factor /= slower;
-  c.stream_factor /= slower;
-  c.attention_factor /= slower;
-  c.convolution_factor /= slower;
-  c.operator_overhead_seconds *= slower;
-  c.step_overhead_seconds *= slower;
-  c.request_overhead_seconds *= slower;
-  c.layer_overhead_seconds *= slower;
-  const std::string family = std::string(engine) + "/" + a.family + "/";
-  const bool own = it->first.rfind(family, 0) == 0;
-  c.basis = own && c.end_to_end ? Basis::calibrated : Basis::analytic;
-  return c;
+  if (sigma == 0) return *c;
+  // Where arithmetic binds, times are as far off as compute_error says, elsewhere stream_error.
+  const double compute = std::exp(sigma * c->compute_error);
+  const double stream = std::exp(sigma * c->stream_error);
+  c->compute_factor *= compute;
+  c->convolution_factor *= compute;
+  c->attention_factor *= stream;
+  c->stream_factor *= stream;
+  c->link_factor /= stream;
+  c->operator_overhead_seconds /= stream;
+  c->step_overhead_seconds /= stream;
+  c->layer_overhead_seconds /= stream;
+  c->request_overhead_seconds /= stream;
+  return *c;
 }
 
 Calibration Calibration::moved(ErrorGroup group, double sigmas) const {

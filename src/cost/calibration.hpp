@@ -13,6 +13,7 @@
 
 #include "base/estimate.hpp"
 #include "base/facts.hpp"
+#include "cost/engine_effects.hpp"
 #include "cost/messages.hpp"
 #include "hardware/accelerator.hpp"
 #include "memory/memory_errors.hpp"
@@ -82,43 +83,6 @@ struct LinkCoefficients {
   std::string sheet;
 };
 
-// What an engine adds to the operators: its kernels against those the operator tables timed, and
-// its host.
-struct EngineCoefficients {
-  double compute_factor = 1;       // multiplies matrix ceilings
-  double stream_factor = 1;        // multiplies bandwidth ceilings
-  double attention_factor = 1;     // multiplies both roofs of attention
-  double convolution_factor = 1;   // multiplies the compute roof of convolutions
-  double convolution_k_half = 64;  // reduction length at which half of that is reached
-  double cache_speedup = 1;        // graphs: of values that stay in the last-level cache
-  // Graphs: host time to launch one operator; a pass takes no less than all its launches.
-  double operator_overhead_seconds = 0;
-  double step_overhead_seconds = 0;     // scheduler, sampling, input preparation of one step
-  double request_overhead_seconds = 0;  // once a request: API, tokenizing
-  double layer_overhead_seconds = 0;    // launches that the device waits for: least time a layer
-  double overlap = 1;                   // training: share of communication that compute hides
-  double error = 0;                     // of end-to-end times: log, one standard deviation
-  // The error is of end-to-end times, so it stands for those of all operators too.
-  bool end_to_end = false;
-  Basis basis = Basis::analytic;
-  std::string sheet;  // "engines#vllm/hopper/half"
-};
-
-// Engine coefficients by "engine/scope/class": scope is a device family, a vendor or empty, class
-// a weight class, "all" or "graph-all". The engines "any-serve" and "any-train" stand in for the
-// unknown.
-using EngineTable = std::map<std::string, EngineCoefficients, std::less<>>;
-// What stands in for a weight class: "graph-all" for those of graphs, "all" for the others.
-std::string_view all_classes(std::string_view weight_class);
-std::string engine_key(std::string_view engine, std::string_view scope, std::string_view cls);
-// The entry for an engine on a device: its own for the weight class (family, vendor, anywhere), the
-// class of all engines, its own for all classes, everything. Kernels differ more between classes
-// than between engines, so the class comes before the engine.
-EngineTable::const_iterator find_engine(const EngineTable& table, std::string_view engine,
-                                        const Accelerator& a, bool training,
-                                        std::string_view weight_class);
-EngineTable read_engine_table(const FactSheet& sheet);
-
 class Calibration {
  public:
   static Result<Calibration> load(const FactStore& store);
@@ -127,9 +91,8 @@ class Calibration {
   Result<OperatorCoefficients> operators(const Accelerator& a) const;
   // A link by its id, else any of its reach (inside a node, between nodes).
   Result<LinkCoefficients> link(std::string_view id, bool between_nodes) const;
-  // As `find_engine`, moved by the shift of this calibration.
-  Result<EngineCoefficients> engine(std::string_view engine, const Accelerator& a, bool training,
-                                    std::string_view weight_class) const;
+  // The engine's effects on this device, moved by the shift of this calibration.
+  Result<EngineCoefficients> engine(const EngineSubject& subject) const;
 
   // The same coefficients with one group moved by `sigmas` of its error; for ranges.
   Calibration moved(ErrorGroup group, double sigmas) const;

@@ -49,7 +49,7 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
 
 Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
                                       std::string_view engine, bool training,
-                                      std::string_view weight_class) {
+                                      std::string_view weight_class, Format weights) {
   const Accelerator& a = *cluster.accelerator;
   DeviceModel d;
   fill_units(d, a);
@@ -59,7 +59,7 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
   auto ops = calibration.operators(a);
   if (!ops) return tl::unexpected(ops.error());
   d.operators = *ops;
-  auto eng = calibration.engine(engine, a, training, weight_class);
+  auto eng = calibration.engine(engine_subject(engine, a, training, weight_class, weights));
   if (!eng) return tl::unexpected(eng.error());
   d.engine = *eng;
   d.per_node = cluster.per_node;

@@ -40,7 +40,7 @@ void fill_units(DeviceModel& d, const Accelerator& a);
 
 Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
                                       std::string_view engine, bool training,
-                                      std::string_view weight_class);
+                                      std::string_view weight_class, Format weights);
 
 // The class a product of these formats runs in on this device: FP8 weights on a device without
 // FP8 units fall back to 16 bit, weight-only formats always do.
@@ -56,6 +56,9 @@ struct OperatorTime {
 
 // Time of one operator on one rank. Valid for any positive dimensions.
 OperatorTime operator_time(const DeviceModel& d, const Operator& op);
+// Launches run ahead of the device: work takes as long as the slower of both, a little more where
+// they are near each other.
+double behind_host(double device_seconds, double host_seconds);
 // Sum over a list: the time of one pass over those operators, launches included.
 double list_seconds(const DeviceModel& d, const OperatorList& ops);
 

@@ -152,9 +152,18 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
                  : op.kind == OperatorKind::reduce_scatter ? Collective::reduce_scatter
                  : op.kind == OperatorKind::all_to_all     ? Collective::all_to_all
                                                            : Collective::send;
-  t.seconds = collective_seconds(d, c, op.payload_bytes, op.ranks, op.stride);
+  t.seconds =
+      d.engine.link_factor * collective_seconds(d, c, op.payload_bytes, op.ranks, op.stride);
   t.bound = Bound::link;
   return t;
+}
+
+double behind_host(double device_seconds, double host_seconds) {
+  const double hi = std::max(device_seconds, host_seconds);
+  const double lo = std::min(device_seconds, host_seconds);
+  if (lo <= 0) return hi;
+  const double square = lo / hi * (lo / hi);
+  return hi * std::sqrt(std::sqrt(1 + square * square));
 }
 
 double list_seconds(const DeviceModel& d, const OperatorList& ops) {

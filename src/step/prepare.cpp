@@ -147,7 +147,7 @@ PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
     lower_layer(stack, run.layer, pass, ops);
     double layer = list_seconds(t.device, ops);
     // Eager launches: a layer takes as long as the host needs to launch it, if that is longer.
-    layer = std::max(layer, t.device.engine.layer_overhead_seconds);
+    layer = behind_host(layer, t.device.engine.layer_overhead_seconds);
     out.layers += layer * static_cast<double>(run.count);
   }
   ops.clear();
@@ -298,8 +298,8 @@ void fill_train(Tables& t, std::int64_t sequence) {
                   b += back;
                 }
                 double host = t.device.engine.layer_overhead_seconds;
-                forward += count * std::max(f, host);
-                backward += count * std::max(b, 2 * host);
+                forward += count * behind_host(f, host);
+                backward += count * behind_host(b, 2 * host);
               };
               for (const Stack* stack : stacks) {
                 const Pass own = training_pass(t, *stack, sequence, p);
@@ -329,8 +329,8 @@ void fill_train(Tables& t, std::int64_t sequence) {
 
 namespace {
 
-const char* graph_class(std::optional<Format> weights, Format activations) {
-  switch (weights.value_or(activations)) {
+const char* graph_class(Format weights) {
+  switch (weights) {
     case Format::f32:
     case Format::tf32:
       return "graph-fp32";
@@ -347,13 +347,16 @@ const char* graph_class(std::optional<Format> weights, Format activations) {
 
 }  // namespace
 
+Format stored_format(const Model& model, const PlanDomain& formats) {
+  if (model.item && !language_stack(model)) return formats.weights.value_or(formats.activations);
+  const Format f = model.weight_format;
+  const bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
+  return sixteen ? formats.weights.value_or(f) : f;
+}
+
 const char* weight_class(const Model& model, const PlanDomain& formats) {
-  const std::optional<Format> replaced = formats.weights;
-  if (model.item && !language_stack(model)) return graph_class(replaced, formats.activations);
-  Format f = model.weight_format;
-  bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
-  if (replaced && sixteen) f = *replaced;
-  switch (f) {
+  if (model.item && !language_stack(model)) return graph_class(stored_format(model, formats));
+  switch (stored_format(model, formats)) {
     case Format::bf16:
     case Format::f16:
       return "half";
@@ -419,7 +422,8 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   if (!t.stack) t.layers = 1;
   bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
   auto device =
-      make_device_model(cluster, calibration, engine.id, training, weight_class(model, domain));
+      make_device_model(cluster, calibration, engine.id, training, weight_class(model, domain),
+                        stored_format(model, domain));
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
   // What nobody knows the speed of is refused, not divided by zero.

@@ -120,5 +120,7 @@ std::vector<CostedOperator> costed_operators(const Tables& tables, const Plan& p
 // "half", "fp8", "int4", "gguf" ...: the block of engine coefficients a checkpoint falls in;
 // "graph-half", "graph-int8" ... for models that are graphs.
 const char* weight_class(const Model& model, const PlanDomain& formats);
+// The format of most weights: the plan's where it replaces 16 bit, else the checkpoint's.
+Format stored_format(const Model& model, const PlanDomain& formats);
 
 }  // namespace trigon

@@ -52,17 +52,18 @@ kind = "calibration"
 id = "engines"
 source = "test"
 date = "2026-01"
-[[engine]]
-engine = "any-serve"
-scope = ""
-class = "all"
+[[effect]]
+kind = "serve"
 step_overhead_seconds = 1e-4
-[[engine]]
-engine = "any-train"
-scope = ""
-class = "all"
+[[effect]]
+kind = "train"
 overlap = 0.7
 step_overhead_seconds = 1e-3
+[[effect]]
+kind = "serve-graph"
+[[effect]]
+kind = "train-graph"
+overlap = 0.7
 )");
   return store;
 }

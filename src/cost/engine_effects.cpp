@@ -1,0 +1,182 @@
+#include "cost/engine_effects.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trigon {
+namespace {
+
+constexpr std::string_view kGraph = "graph-";
+
+std::string text(const FactGroup& g, const char* key) {
+  const Fact* f = find_fact(g.facts, key);
+  const auto* v = f ? std::get_if<std::string>(&f->value) : nullptr;
+  return v ? *v : std::string();
+}
+
+double number(const FactGroup& g, const char* key, double otherwise) {
+  const Fact* f = find_fact(g.facts, key);
+  const auto* v = f ? std::get_if<double>(&f->value) : nullptr;
+  return v ? *v : otherwise;
+}
+
+std::string joined(std::string_view kind, std::string_view engine, std::string_view scope,
+                   std::string_view cls, std::string_view format) {
+  std::string key;
+  key.reserve(64);
+  for (std::string_view part : {kind, engine, scope, cls, format}) {
+    if (!key.empty()) key += '/';
+    key += part;
+  }
+  return key;
+}
+
+std::string scoped(const char* what, std::string_view id) {
+  std::string s = what;
+  s += id;
+  return s;
+}
+
+}  // namespace
+
+const std::array<ParameterInfo, kEngineParameters>& engine_parameters() {
+  using C = EngineCoefficients;
+  static const std::array<ParameterInfo, kEngineParameters> all = {{
+      {"compute", &C::compute_factor, 0.02, 1.6},
+      {"stream", &C::stream_factor, 0.02, 1.3},
+      {"attention", &C::attention_factor, 0.01, 2},
+      {"convolution", &C::convolution_factor, 0.02, 2.5},
+      {"convolution_k_half", &C::convolution_k_half, 1, 2000},
+      {"cache", &C::cache_speedup, 1, 5},
+      {"link", &C::link_factor, 0.3, 10},
+      {"operator_overhead_seconds", &C::operator_overhead_seconds, 1e-8, 3e-4},
+      {"step_overhead_seconds", &C::step_overhead_seconds, 1e-6, 0.5},
+      {"layer_overhead_seconds", &C::layer_overhead_seconds, 1e-7, 2e-2},
+      {"request_overhead_seconds", &C::request_overhead_seconds, 1e-7, 0.2},
+      {"overlap", &C::overlap, 0.05, 1},
+  }};
+  return all;
+}
+
+const char* engine_kind_name(EngineKind k) {
+  constexpr const char* names[] = {"serve", "train", "serve-graph", "train-graph"};
+  return names[static_cast<std::size_t>(k)];
+}
+
+EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
+                             std::string_view weight_class, Format format) {
+  const bool graph = weight_class.substr(0, kGraph.size()) == kGraph;
+  EngineSubject s;
+  s.kind = graph ? training ? EngineKind::train_graph : EngineKind::serve_graph
+                 : training ? EngineKind::train : EngineKind::serve;
+  s.engine = engine;
+  s.vendor = a.vendor;
+  s.family = a.family;
+  s.device = a.id;
+  s.weight_class = weight_class;
+  s.format = format;
+  return s;
+}
+
+std::string effect_key(const EngineSubject& s, EngineLevel level) {
+  const char* kind = engine_kind_name(s.kind);
+  const std::string_view format = info(s.format).name, cls = s.weight_class;
+  const auto vendor = [&] { return scoped("vendor:", s.vendor); };
+  const auto family = [&] { return scoped("family:", s.family); };
+  const auto device = [&] { return scoped("device:", s.device); };
+  switch (level) {
+    case EngineLevel::kind:
+      return joined(kind, {}, {}, {}, {});
+    case EngineLevel::weight_class:
+      return joined(kind, {}, {}, cls, {});
+    case EngineLevel::format:
+      return joined(kind, {}, {}, cls, format);
+    case EngineLevel::vendor:
+      return joined(kind, {}, vendor(), {}, {});
+    case EngineLevel::family:
+      return joined(kind, {}, family(), {}, {});
+    case EngineLevel::device:
+      return joined(kind, {}, device(), {}, {});
+    case EngineLevel::family_class:
+      return joined(kind, {}, family(), cls, {});
+    case EngineLevel::engine:
+      return joined(kind, s.engine, {}, {}, {});
+    case EngineLevel::engine_class:
+      return joined(kind, s.engine, {}, cls, {});
+    case EngineLevel::engine_format:
+      return joined(kind, s.engine, {}, cls, format);
+    case EngineLevel::engine_vendor:
+      return joined(kind, s.engine, vendor(), {}, {});
+    case EngineLevel::engine_family:
+      return joined(kind, s.engine, family(), {}, {});
+    case EngineLevel::engine_family_class:
+      return joined(kind, s.engine, family(), cls, {});
+    case EngineLevel::engine_device:
+      return joined(kind, s.engine, device(), {}, {});
+    case EngineLevel::engine_device_class:
+      return joined(kind, s.engine, device(), cls, {});
+    case EngineLevel::count_:
+      break;
+  }
+  return {};
+}
+
+std::optional<EngineCoefficients> EngineTable::of(const EngineSubject& s) const {
+  EngineCoefficients c;
+  const auto& parameters = engine_parameters();
+  bool own = false;
+  for (std::size_t l = 0; l < kEngineLevels; ++l) {
+    const auto level = static_cast<EngineLevel>(l);
+    const auto it = effects.find(effect_key(s, level));
+    if (it == effects.end()) {
+      if (level == EngineLevel::kind) return std::nullopt;
+      continue;
+    }
+    for (std::size_t p = 0; p < kEngineParameters; ++p) {
+      double& value = c.*parameters[p].field;
+      value = level == EngineLevel::kind ? it->second.factor[p] : value * it->second.factor[p];
+    }
+    if (level >= EngineLevel::engine) c.sheet = it->first;
+    if (level == EngineLevel::engine_family || level == EngineLevel::engine_device) own = true;
+  }
+  for (const ParameterInfo& p : parameters)
+    c.*p.field = std::clamp(c.*p.field, p.low, p.high);
+  c.end_to_end = true;
+  c.basis = own ? Basis::calibrated : Basis::analytic;
+  if (c.sheet.empty()) c.sheet = engine_kind_name(s.kind);
+  c.sheet = id + "#" + c.sheet;
+  const std::string kind = engine_kind_name(s.kind);
+  const std::string engine = kind + "/" + std::string(s.engine);
+  const auto& table = own ? errors : strange;
+  for (const std::string& key : {engine + "/" + std::string(s.family), engine + "/", kind + "//"})
+    if (const auto it = table.find(key); it != table.end()) {
+      c.compute_error = it->second.compute;
+      c.stream_error = it->second.stream;
+      break;
+    }
+  return c;
+}
+
+EngineTable read_engine_table(const FactSheet& sheet) {
+  EngineTable table;
+  table.id = sheet.id;
+  for (const FactGroup& g : sheet.groups) {
+    if (g.name != "effect") {
+      EngineErrors e{number(g, "compute", 0), number(g, "stream", 0),
+                     static_cast<std::int64_t>(number(g, "rows", 0))};
+      (g.name == "error" ? table.errors
+                         : table.strange)[text(g, "kind") + "/" + text(g, "engine") + "/" +
+                                          text(g, "family")] = e;
+      continue;
+    }
+    EngineEffect e;
+    for (std::size_t p = 0; p < kEngineParameters; ++p)
+      e.factor[p] = number(g, engine_parameters()[p].name, 1);
+    e.rows = static_cast<std::int64_t>(number(g, "rows", 0));
+    table.effects[joined(text(g, "kind"), text(g, "engine"), text(g, "scope"), text(g, "class"),
+                         text(g, "format"))] = e;
+  }
+  return table;
+}
+
+}  // namespace trigon

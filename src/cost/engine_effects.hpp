@@ -1,0 +1,130 @@
+#pragma once
+// What an engine adds to the operators: its kernels against those that the operator tables timed,
+// and its host. Coefficients are a product of effects, coarse to fine: of the kind of work, the
+// number format, the device, the engine, and of their pairs. A fit holds the finer ones to one, so
+// what was never measured falls back to what is known of its parts. Allowed keys: engine, device,
+// family, vendor, weight class, format. Never a source or a row.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/estimate.hpp"
+#include "base/facts.hpp"
+#include "hardware/accelerator.hpp"
+#include "model/format.hpp"
+
+namespace trigon {
+
+struct EngineCoefficients {
+  double compute_factor = 1;       // multiplies matrix ceilings
+  double stream_factor = 1;        // multiplies bandwidth ceilings
+  double attention_factor = 1;     // multiplies both roofs of attention
+  double convolution_factor = 1;   // multiplies the compute roof of convolutions
+  double convolution_k_half = 64;  // reduction length at which half of that is reached
+  double cache_speedup = 1;        // graphs: of values that stay in the last-level cache
+  double link_factor = 1;          // multiplies the time of collectives
+  // Graphs: host time to launch one operator; a pass takes no less than all its launches.
+  double operator_overhead_seconds = 0;
+  double step_overhead_seconds = 0;   // scheduler, sampling, input preparation of one step
+  double layer_overhead_seconds = 0;  // launches that the device waits for: least time a layer
+  double request_overhead_seconds = 0;  // once a request: API, tokenizing, sampling of the first token
+  double overlap = 1;                 // training: share of communication that compute hides
+  // Of end-to-end times: log, one standard deviation; where arithmetic binds, where the rest does.
+  double compute_error = 0, stream_error = 0;
+  // The errors are of end-to-end times, so they stand for those of all operators too.
+  bool end_to_end = false;
+  Basis basis = Basis::analytic;
+  std::string sheet;  // the finest effect: "engines#serve/vllm/hopper/half"
+};
+
+enum class EngineParameter : std::uint8_t {
+  compute,
+  stream,
+  attention,
+  convolution,
+  convolution_k_half,
+  cache,
+  link,
+  operator_overhead,
+  step_overhead,
+  layer_overhead,
+  request_overhead,
+  overlap,
+  count_
+};
+constexpr std::size_t kEngineParameters = static_cast<std::size_t>(EngineParameter::count_);
+
+struct ParameterInfo {
+  const char* name;  // its key in the sheets
+  double EngineCoefficients::*field;
+  double low, high;  // what is physically possible; products are held to it
+};
+const std::array<ParameterInfo, kEngineParameters>& engine_parameters();
+
+// Kinds of work that share nothing: their coefficients mean different things.
+enum class EngineKind : std::uint8_t { serve, train, serve_graph, train_graph, count_ };
+constexpr std::size_t kEngineKinds = static_cast<std::size_t>(EngineKind::count_);
+const char* engine_kind_name(EngineKind k);  // "serve-graph"
+
+// What a set of coefficients is of.
+struct EngineSubject {
+  EngineKind kind = EngineKind::serve;
+  std::string_view engine, vendor, family, device, weight_class;
+  Format format = Format::unknown;  // of most weights
+};
+EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
+                             std::string_view weight_class, Format format);
+
+// Coarse to fine. A name lists what an effect is keyed by, beside the kind.
+enum class EngineLevel : std::uint8_t {
+  kind,
+  weight_class,
+  format,
+  vendor,
+  family,
+  device,
+  family_class,
+  engine,
+  engine_class,
+  engine_format,
+  engine_vendor,
+  engine_family,
+  engine_family_class,
+  engine_device,
+  engine_device_class,
+  count_
+};
+constexpr std::size_t kEngineLevels = static_cast<std::size_t>(EngineLevel::count_);
+
+// "serve/vllm/device:h100/half/": kind, engine, scope, class, format; empty where it is not keyed.
+std::string effect_key(const EngineSubject& s, EngineLevel level);
+
+// Multipliers of the parameters; of the level `kind`, the parameters themselves.
+struct EngineEffect {
+  std::array<double, kEngineParameters> factor;
+  std::int64_t rows = 0;  // measured rows that it was fitted on
+  EngineEffect() { factor.fill(1); }
+};
+
+// How far times of an engine are from measurements, by "kind/engine/family", coarser where a part
+// is empty. `strange` is of devices that the engine was never measured on.
+struct EngineErrors {
+  double compute = 0, stream = 0;
+  std::int64_t rows = 0;
+};
+
+struct EngineTable {
+  std::string id;  // of the sheet
+  std::map<std::string, EngineEffect, std::less<>> effects;
+  std::map<std::string, EngineErrors, std::less<>> errors, strange;
+
+  // The product of all effects of the subject. Absent when the kind was never measured.
+  std::optional<EngineCoefficients> of(const EngineSubject& s) const;
+};
+EngineTable read_engine_table(const FactSheet& sheet);
+
+}  // namespace trigon

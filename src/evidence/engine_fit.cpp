@@ -1,0 +1,410 @@
+#include "evidence/engine_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+namespace trigon {
+namespace {
+
+// An effect needs a few rows before it is worth a line in the sheet.
+constexpr std::int64_t kFewestRows = 3;
+constexpr double kNoise = 0.1;       // log error of a row that a good fit leaves
+constexpr double kDifference = 0.1;  // step of the slopes, in logarithms
+constexpr double kLongestStep = 1.0;
+
+using Slopes = std::array<double, kEngineParameters>;
+
+// Standard deviation of an effect's logarithm, by what it is keyed by. Number classes and engines
+// differ most, devices of one family least.
+double level_spread(EngineLevel level) {
+  switch (level) {
+    case EngineLevel::kind:
+      return 1;
+    case EngineLevel::weight_class:
+    case EngineLevel::engine:
+      return 0.35;
+    case EngineLevel::engine_class:
+      return 0.3;
+    case EngineLevel::vendor:
+      return 0.25;
+    case EngineLevel::format:
+    case EngineLevel::family:
+    case EngineLevel::engine_format:
+    case EngineLevel::engine_vendor:
+    case EngineLevel::engine_family:
+    case EngineLevel::engine_family_class:
+      return 0.2;
+    case EngineLevel::family_class:
+      return 0.15;
+    case EngineLevel::device:
+    case EngineLevel::engine_device:
+    case EngineLevel::engine_device_class:
+      return 0.12;
+    case EngineLevel::count_:
+      break;
+  }
+  return 0;
+}
+
+// Overheads spread over orders of magnitude, rates do not.
+double parameter_spread(EngineParameter p) {
+  switch (p) {
+    case EngineParameter::operator_overhead:
+    case EngineParameter::step_overhead:
+    case EngineParameter::layer_overhead:
+    case EngineParameter::request_overhead:
+      return 2.5;
+    case EngineParameter::convolution_k_half:
+      return 1.5;
+    case EngineParameter::stream:
+    case EngineParameter::cache:
+      return 0.7;
+    default:
+      return 1;
+  }
+}
+
+bool is_overhead(EngineParameter p) {
+  return p >= EngineParameter::operator_overhead && p <= EngineParameter::request_overhead;
+}
+
+class Fit {
+ public:
+  Fit(const FitProblem& problem, EngineKind kind, const std::vector<bool>& seen)
+      : problem_(problem), kind_(kind), neutral_(neutral_coefficients(kind)) {
+    for (std::size_t i = 0; i < problem.subjects.size(); ++i)
+      if (seen[i]) rows_.push_back(i);
+    std::map<std::string, std::int64_t, std::less<>> count;
+    std::vector<std::array<std::string, kEngineLevels>> keys(rows_.size());
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      for (std::size_t l = 0; l < kEngineLevels; ++l) {
+        keys[r][l] = effect_key(problem.subjects[rows_[r]], static_cast<EngineLevel>(l));
+        ++count[keys[r][l]];
+      }
+    for (std::size_t l = 0; l < kEngineLevels; ++l)
+      for (std::size_t r = 0; r < rows_.size(); ++r) {
+        const std::string& key = keys[r][l];
+        if (count[key] < kFewestRows && l > 0) continue;
+        if (index_.emplace(key, names_.size()).second) {
+          names_.push_back(key);
+          levels_.push_back(static_cast<EngineLevel>(l));
+          counts_.push_back(count[key]);
+        }
+      }
+    effects_of_.resize(rows_.size());
+    members_.resize(names_.size());
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      for (std::size_t l = 0; l < kEngineLevels; ++l)
+        if (const auto it = index_.find(keys[r][l]); it != index_.end()) {
+          effects_of_[r].push_back(it->second);
+          members_[it->second].push_back(r);
+        }
+    x_.assign(names_.size() * kEngineParameters, 0);
+    hold_.assign(x_.size(), 0);
+    for (std::size_t e = 0; e < names_.size(); ++e)
+      for (std::size_t p = 0; p < kEngineParameters; ++p) {
+        const double spread =
+            level_spread(levels_[e]) * parameter_spread(static_cast<EngineParameter>(p));
+        hold_[e * kEngineParameters + p] = 1 / (spread * spread);
+      }
+    for (std::size_t p = 0; p < kEngineParameters; ++p)
+      free_[p] = fitted_parameter(kind, static_cast<EngineParameter>(p));
+    error_.assign(rows_.size(), 0);
+    slopes_.resize(rows_.size());
+  }
+
+  void start_from(const std::map<std::string, EngineEffect, std::less<>>& other) {
+    for (std::size_t e = 0; e < names_.size(); ++e)
+      if (const auto it = other.find(names_[e]); it != other.end())
+        for (std::size_t p = 0; p < kEngineParameters; ++p) {
+          if (!free_[p]) continue;
+          const double unit = levels_[e] == EngineLevel::kind ? neutral(p) : 1;
+          x_[e * kEngineParameters + p] = std::log(it->second.factor[p] / unit);
+        }
+  }
+
+  // Steps with the Cauchy scale `scale`; stops when one no longer helps.
+  void improve(double scale, int steps) {
+    double now = objective(x_, scale);
+    for (int k = 0; k < steps; ++k) {
+      find_slopes();
+      const std::vector<double> step = solve(scale);
+      bool better = false;
+      for (double share = 1; share > 0.1; share /= 2) {
+        std::vector<double> trial = x_;
+        for (std::size_t j = 0; j < trial.size(); ++j)
+          trial[j] += share * std::clamp(step[j], -kLongestStep, kLongestStep);
+        const double then = objective(trial, scale);
+        if (then < now - 1e-9 * std::fabs(now)) {
+          const bool small = now - then < 1e-4 * std::fabs(now);
+          now = then;
+          x_ = std::move(trial);
+          better = !small;
+          break;
+        }
+      }
+      if (!better) break;
+    }
+    objective(x_, scale);  // leaves the errors of x
+  }
+
+  // Below the time of what it bounds an overhead changes nothing and has no slope: some jumps.
+  void jump(double scale) {
+    for (std::size_t e = 0; e < names_.size(); ++e) {
+      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine &&
+          levels_[e] != EngineLevel::engine_class)
+        continue;
+      for (std::size_t p = 0; p < kEngineParameters; ++p) {
+        if (!free_[p] || !is_overhead(static_cast<EngineParameter>(p))) continue;
+        double& value = x_[e * kEngineParameters + p];
+        const double hold = hold_[e * kEngineParameters + p], before = value;
+        double best = part_of_objective(e, scale) + hold * before * before / 2, at = before;
+        for (const double shift : {-2.0, -1.0, 1.0, 2.0, 3.0}) {
+          value = before + shift;
+          const double then = part_of_objective(e, scale) + hold * value * value / 2;
+          if (then < best) best = then, at = value;
+        }
+        value = at;
+      }
+    }
+  }
+
+  std::map<std::string, EngineEffect, std::less<>> effects() const {
+    std::map<std::string, EngineEffect, std::less<>> out;
+    for (std::size_t e = 0; e < names_.size(); ++e) {
+      EngineEffect effect;
+      effect.rows = counts_[e];
+      for (std::size_t p = 0; p < kEngineParameters; ++p) {
+        const double unit = levels_[e] == EngineLevel::kind ? neutral(p) : 1;
+        effect.factor[p] = unit * std::exp(x_[e * kEngineParameters + p]);
+      }
+      out.emplace(names_[e], effect);
+    }
+    return out;
+  }
+
+ private:
+  double neutral(std::size_t p) const { return neutral_.*engine_parameters()[p].field; }
+
+  EngineCoefficients at(std::size_t r, const std::vector<double>& x) const {
+    EngineCoefficients c = neutral_;
+    for (std::size_t p = 0; p < kEngineParameters; ++p) {
+      if (!free_[p]) continue;
+      const ParameterInfo& info = engine_parameters()[p];
+      double sum = 0;
+      for (const std::size_t e : effects_of_[r]) sum += x[e * kEngineParameters + p];
+      c.*info.field = std::clamp(neutral(p) * std::exp(sum), info.low, info.high);
+    }
+    return c;
+  }
+
+  template <class F>
+  void for_rows(F&& f) const {
+    const unsigned n = std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::thread> pool;
+    const auto work = [&](unsigned k) {
+      for (std::size_t r = k; r < rows_.size(); r += n) f(r);
+    };
+    for (unsigned k = 1; k < n; ++k) pool.emplace_back(work, k);
+    work(0);
+    for (std::thread& t : pool) t.join();
+  }
+
+  static double cauchy(double r, double scale) {
+    return scale * scale / 2 * std::log1p(r * r / (scale * scale));
+  }
+
+  double objective(const std::vector<double>& x, double scale) {
+    for_rows([&](std::size_t r) { error_[r] = problem_.log_error(rows_[r], at(r, x)); });
+    double sum = 0;
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      if (std::isfinite(error_[r]))
+        sum += problem_.weights[rows_[r]] * cauchy(error_[r], scale) / (kNoise * kNoise);
+    for (std::size_t j = 0; j < x.size(); ++j) sum += hold_[j] * x[j] * x[j] / 2;
+    return sum;
+  }
+
+  double part_of_objective(std::size_t effect, double scale) {
+    double sum = 0;
+    for (const std::size_t r : members_[effect]) {
+      const double e = problem_.log_error(rows_[r], at(r, x_));
+      if (std::isfinite(e))
+        sum += problem_.weights[rows_[r]] * cauchy(e, scale) / (kNoise * kNoise);
+    }
+    return sum;
+  }
+
+  void find_slopes() {
+    for_rows([&](std::size_t r) {
+      const EngineCoefficients base = at(r, x_);
+      error_[r] = problem_.log_error(rows_[r], base);
+      for (std::size_t p = 0; p < kEngineParameters; ++p) {
+        slopes_[r][p] = 0;
+        if (!free_[p] || !std::isfinite(error_[r])) continue;
+        const ParameterInfo& info = engine_parameters()[p];
+        EngineCoefficients c = base;
+        // Towards the inside of what is possible.
+        double h = base.*info.field * std::exp(kDifference) > info.high ? -kDifference : kDifference;
+        c.*info.field *= std::exp(h);
+        const double e = problem_.log_error(rows_[r], c);
+        if (std::isfinite(e)) slopes_[r][p] = (e - error_[r]) / h;
+      }
+    });
+  }
+
+  // (J' W J + hold) step = -(J' W e + hold x), by conjugate gradients.
+  std::vector<double> solve(double scale) const {
+    const std::size_t n = x_.size();
+    std::vector<double> w(rows_.size(), 0);
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      if (std::isfinite(error_[r]))
+        w[r] = problem_.weights[rows_[r]] / (1 + error_[r] * error_[r] / (scale * scale)) /
+               (kNoise * kNoise);
+    const auto add_row = [&](std::size_t r, double by, std::vector<double>& to) {
+      for (const std::size_t e : effects_of_[r])
+        for (std::size_t p = 0; p < kEngineParameters; ++p)
+          to[e * kEngineParameters + p] += by * slopes_[r][p];
+    };
+    const auto times = [&](const std::vector<double>& v) {
+      std::vector<double> out(n);
+      for (std::size_t j = 0; j < n; ++j) out[j] = hold_[j] * v[j];
+      for (std::size_t r = 0; r < rows_.size(); ++r) {
+        if (w[r] == 0) continue;
+        double dot = 0;
+        for (const std::size_t e : effects_of_[r])
+          for (std::size_t p = 0; p < kEngineParameters; ++p)
+            dot += slopes_[r][p] * v[e * kEngineParameters + p];
+        add_row(r, w[r] * dot, out);
+      }
+      return out;
+    };
+    std::vector<double> b(n, 0), scale_of(n);
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      if (w[r] != 0) add_row(r, -w[r] * error_[r], b);
+    for (std::size_t j = 0; j < n; ++j) b[j] -= hold_[j] * x_[j], scale_of[j] = hold_[j];
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      for (const std::size_t e : effects_of_[r])
+        for (std::size_t p = 0; p < kEngineParameters; ++p)
+          scale_of[e * kEngineParameters + p] += w[r] * slopes_[r][p] * slopes_[r][p];
+    const auto dot = [&](const std::vector<double>& a, const std::vector<double>& c) {
+      double s = 0;
+      for (std::size_t j = 0; j < n; ++j) s += a[j] * c[j];
+      return s;
+    };
+    std::vector<double> step(n, 0), left = b, z(n), d(n);
+    for (std::size_t j = 0; j < n; ++j) z[j] = left[j] / scale_of[j];
+    d = z;
+    double old = dot(left, z);
+    const double enough = 1e-8 * old;
+    for (int k = 0; k < 300 && old > enough && old > 0; ++k) {
+      const std::vector<double> q = times(d);
+      const double by = old / dot(d, q);
+      for (std::size_t j = 0; j < n; ++j) step[j] += by * d[j], left[j] -= by * q[j];
+      for (std::size_t j = 0; j < n; ++j) z[j] = left[j] / scale_of[j];
+      const double now = dot(left, z);
+      for (std::size_t j = 0; j < n; ++j) d[j] = z[j] + now / old * d[j];
+      old = now;
+    }
+    return step;
+  }
+
+  const FitProblem& problem_;
+  EngineKind kind_;
+  EngineCoefficients neutral_;
+  std::array<bool, kEngineParameters> free_{};
+  std::vector<std::size_t> rows_;  // seen, as indices of the problem's
+  std::map<std::string, std::size_t, std::less<>> index_;
+  std::vector<std::string> names_;  // of effects
+  std::vector<EngineLevel> levels_;
+  std::vector<std::int64_t> counts_;
+  std::vector<std::vector<std::size_t>> effects_of_, members_;  // of a row; of an effect
+  std::vector<double> x_, hold_;                                // [effect][parameter]
+  std::vector<double> error_;
+  std::vector<Slopes> slopes_;
+};
+
+}  // namespace
+
+EngineCoefficients neutral_coefficients(EngineKind kind) {
+  EngineCoefficients c;
+  // A launch from the host takes a few microseconds; a captured layer is a launch or two.
+  c.operator_overhead_seconds = 5e-6;
+  c.layer_overhead_seconds = 2e-5;
+  c.step_overhead_seconds = 5e-4;
+  c.request_overhead_seconds = 1e-3;
+  switch (kind) {
+    case EngineKind::train:
+      // Training launches some thirty kernels a layer from the host.
+      c.layer_overhead_seconds = 1.5e-4;
+      c.overlap = 0.8;
+      break;
+    case EngineKind::train_graph:
+      c.overlap = 0.8;
+      [[fallthrough]];
+    case EngineKind::serve_graph:
+      c.cache_speedup = 2;
+      c.step_overhead_seconds = 2e-4;
+      break;
+    default:
+      break;
+  }
+  for (std::size_t p = 0; p < kEngineParameters; ++p)
+    if (is_overhead(static_cast<EngineParameter>(p)) &&
+        !fitted_parameter(kind, static_cast<EngineParameter>(p)))
+      c.*engine_parameters()[p].field = 0;
+  return c;
+}
+
+bool fitted_parameter(EngineKind kind, EngineParameter p) {
+  const bool graph = kind == EngineKind::serve_graph || kind == EngineKind::train_graph;
+  const bool training = kind == EngineKind::train || kind == EngineKind::train_graph;
+  switch (p) {
+    case EngineParameter::convolution:
+    case EngineParameter::convolution_k_half:
+    case EngineParameter::cache:
+    case EngineParameter::operator_overhead:
+      return graph;
+    case EngineParameter::layer_overhead:
+      return !graph;
+    case EngineParameter::request_overhead:
+      return kind == EngineKind::serve;
+    case EngineParameter::link:
+      return kind != EngineKind::serve_graph;
+    case EngineParameter::overlap:
+      return training;
+    default:
+      return true;
+  }
+}
+
+std::map<std::string, EngineEffect, std::less<>> fit_effects(
+    const FitProblem& problem, EngineKind kind, const std::vector<bool>& seen,
+    const std::map<std::string, EngineEffect, std::less<>>* start) {
+  Fit fit(problem, kind, seen);
+  constexpr double kFinal = 0.2;
+  if (start) {
+    fit.start_from(*start);
+    fit.improve(kFinal, 4);
+    return fit.effects();
+  }
+  fit.improve(0.8, 4);
+  fit.jump(0.5);
+  fit.improve(0.4, 4);
+  fit.jump(0.3);
+  fit.improve(kFinal, 8);
+  return fit.effects();
+}
+
+double compute_share(const FitProblem& problem, std::size_t row, const EngineCoefficients& c) {
+  EngineCoefficients faster = c;
+  const double h = std::exp(kDifference);
+  faster.compute_factor *= h;
+  faster.convolution_factor *= h;
+  const double base = problem.log_error(row, c), then = problem.log_error(row, faster);
+  if (!std::isfinite(base) || !std::isfinite(then)) return 0;
+  return std::clamp((base - then) / kDifference, 0.0, 1.0);
+}
+
+}  // namespace trigon
