@@ -67,8 +67,9 @@ EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool
                              std::string_view weight_class, Format format) {
   const bool graph = weight_class.substr(0, kGraph.size()) == kGraph;
   EngineSubject s;
-  s.kind = graph ? training ? EngineKind::train_graph : EngineKind::serve_graph
-                 : training ? EngineKind::train : EngineKind::serve;
+  s.kind = graph      ? training ? EngineKind::train_graph : EngineKind::serve_graph
+           : training ? EngineKind::train
+                      : EngineKind::serve;
   s.engine = engine;
   s.vendor = a.vendor;
   s.family = a.family;
@@ -139,8 +140,7 @@ std::optional<EngineCoefficients> EngineTable::of(const EngineSubject& s) const 
     if (level >= EngineLevel::engine) c.sheet = it->first;
     if (level == EngineLevel::engine_family || level == EngineLevel::engine_device) own = true;
   }
-  for (const ParameterInfo& p : parameters)
-    c.*p.field = std::clamp(c.*p.field, p.low, p.high);
+  for (const ParameterInfo& p : parameters) c.*p.field = std::clamp(c.*p.field, p.low, p.high);
   c.end_to_end = true;
   c.basis = own ? Basis::calibrated : Basis::analytic;
   if (c.sheet.empty()) c.sheet = engine_kind_name(s.kind);
@@ -164,9 +164,10 @@ EngineTable read_engine_table(const FactSheet& sheet) {
     if (g.name != "effect") {
       EngineErrors e{number(g, "compute", 0), number(g, "stream", 0),
                      static_cast<std::int64_t>(number(g, "rows", 0))};
-      (g.name == "error" ? table.errors
-                         : table.strange)[text(g, "kind") + "/" + text(g, "engine") + "/" +
-                                          text(g, "family")] = e;
+      (g.name == "error"
+           ? table.errors
+           : table.strange)[text(g, "kind") + "/" + text(g, "engine") + "/" + text(g, "family")] =
+          e;
       continue;
     }
     EngineEffect e;

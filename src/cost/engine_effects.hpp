@@ -31,8 +31,9 @@ struct EngineCoefficients {
   double operator_overhead_seconds = 0;
   double step_overhead_seconds = 0;   // scheduler, sampling, input preparation of one step
   double layer_overhead_seconds = 0;  // launches that the device waits for: least time a layer
-  double request_overhead_seconds = 0;  // once a request: API, tokenizing, sampling of the first token
-  double overlap = 1;                 // training: share of communication that compute hides
+  double request_overhead_seconds =
+      0;               // once a request: API, tokenizing, sampling of the first token
+  double overlap = 1;  // training: share of communication that compute hides
   // Of end-to-end times: log, one standard deviation; where arithmetic binds, where the rest does.
   double compute_error = 0, stream_error = 0;
   // The errors are of end-to-end times, so they stand for those of all operators too.

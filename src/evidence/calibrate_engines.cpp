@@ -57,8 +57,8 @@ EngineTable neutral_table() {
   for (std::size_t k = 0; k < kEngineKinds; ++k) {
     const auto kind = static_cast<EngineKind>(k);
     const EngineCoefficients c = neutral_coefficients(kind);
-    EngineEffect& e = t.effects[effect_key({kind, {}, {}, {}, {}, {}, Format::unknown},
-                                           EngineLevel::kind)];
+    EngineEffect& e =
+        t.effects[effect_key({kind, {}, {}, {}, {}, {}, Format::unknown}, EngineLevel::kind)];
     for (std::size_t p = 0; p < kEngineParameters; ++p)
       e.factor[p] = c.*engine_parameters()[p].field;
     t.errors[std::string(engine_kind_name(kind)) + "//"] = {0.3, 0.3, 0};
@@ -124,9 +124,8 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   f.readout = c.readout;
   f.measured = c.measured;
   f.fold = c.fold;
-  f.subject = engine_subject(*engines.insert(s->engine.id).first, *cluster.accelerator,
-                             s->training, weight_class(*s->model, domain),
-                             stored_format(*s->model, domain));
+  f.subject = engine_subject(*engines.insert(s->engine.id).first, *cluster.accelerator, s->training,
+                             weight_class(*s->model, domain), stored_format(*s->model, domain));
   f.source = row.repository();
   f.group = f.source + " / " + std::string(row.text("metric"));
   if (row.text("trust") == "low") f.weight = 0.1;
@@ -172,8 +171,8 @@ std::map<std::string, EngineErrors, std::less<>> errors_of(const std::vector<Uns
   for (std::size_t l = 0; l < levels.size(); ++l)
     for (const auto& [key, lists] : levels[l]) {
       const auto kind_end = key.find('/'), engine_end = key.rfind('/');
-      const std::string parent = l == 1 ? key.substr(0, kind_end) + "//"
-                                        : key.substr(0, engine_end) + "/";
+      const std::string parent =
+          l == 1 ? key.substr(0, kind_end) + "//" : key.substr(0, engine_end) + "/";
       const EngineErrors* above = l == 0 ? nullptr : &out.at(parent);
       const auto held = [&](const std::vector<double>& own, double coarse) {
         if (own.empty()) return above ? coarse : 0.3;

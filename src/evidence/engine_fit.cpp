@@ -115,9 +115,12 @@ class Fit {
     slopes_.resize(rows_.size());
   }
 
+  // What all engines share; finer effects start at one, so that none remembers a row left out.
   void start_from(const std::map<std::string, EngineEffect, std::less<>>& other) {
     for (std::size_t e = 0; e < names_.size(); ++e)
-      if (const auto it = other.find(names_[e]); it != other.end())
+      if (levels_[e] > EngineLevel::weight_class)
+        continue;
+      else if (const auto it = other.find(names_[e]); it != other.end())
         for (std::size_t p = 0; p < kEngineParameters; ++p) {
           if (!free_[p]) continue;
           const double unit = levels_[e] == EngineLevel::kind ? neutral(p) : 1;
@@ -125,29 +128,32 @@ class Fit {
         }
   }
 
-  // Steps with the Cauchy scale `scale`; stops when one no longer helps.
+  // Levenberg-Marquardt steps with the Cauchy scale `scale`, until they no longer help.
   void improve(double scale, int steps) {
-    double now = objective(x_, scale);
+    double now = objective(x_, scale), damping = 1e-3;
     for (int k = 0; k < steps; ++k) {
       find_slopes();
-      const std::vector<double> step = solve(scale);
-      bool better = false;
-      for (double share = 1; share > 0.1; share /= 2) {
+      bool better = false, small = false;
+      for (int tries = 0; tries < 6 && !better; ++tries) {
+        const std::vector<double> step = solve(scale, damping);
         std::vector<double> trial = x_;
         for (std::size_t j = 0; j < trial.size(); ++j)
-          trial[j] += share * std::clamp(step[j], -kLongestStep, kLongestStep);
+          trial[j] += std::clamp(step[j], -kLongestStep, kLongestStep);
+        const std::vector<double> errors = error_;
         const double then = objective(trial, scale);
-        if (then < now - 1e-9 * std::fabs(now)) {
-          const bool small = now - then < 1e-4 * std::fabs(now);
+        if (then < now) {
+          small = now - then < 3e-4 * now;
           now = then;
           x_ = std::move(trial);
-          better = !small;
-          break;
+          better = true;
+          damping = std::max(1e-4, damping / 5);
+        } else {
+          error_ = errors;
+          damping *= 10;
         }
       }
-      if (!better) break;
+      if (!better || small) break;
     }
-    objective(x_, scale);  // leaves the errors of x
   }
 
   // Below the time of what it bounds an overhead changes nothing and has no slope: some jumps.
@@ -161,7 +167,7 @@ class Fit {
         double& value = x_[e * kEngineParameters + p];
         const double hold = hold_[e * kEngineParameters + p], before = value;
         double best = part_of_objective(e, scale) + hold * before * before / 2, at = before;
-        for (const double shift : {-2.0, -1.0, 1.0, 2.0, 3.0}) {
+        for (const double shift : {-1.5, 1.5, 3.0}) {
           value = before + shift;
           const double then = part_of_objective(e, scale) + hold * value * value / 2;
           if (then < best) best = then, at = value;
@@ -246,7 +252,8 @@ class Fit {
         const ParameterInfo& info = engine_parameters()[p];
         EngineCoefficients c = base;
         // Towards the inside of what is possible.
-        double h = base.*info.field * std::exp(kDifference) > info.high ? -kDifference : kDifference;
+        double h =
+            base.*info.field * std::exp(kDifference) > info.high ? -kDifference : kDifference;
         c.*info.field *= std::exp(h);
         const double e = problem_.log_error(rows_[r], c);
         if (std::isfinite(e)) slopes_[r][p] = (e - error_[r]) / h;
@@ -255,7 +262,7 @@ class Fit {
   }
 
   // (J' W J + hold) step = -(J' W e + hold x), by conjugate gradients.
-  std::vector<double> solve(double scale) const {
+  std::vector<double> solve(double scale, double damping) const {
     const std::size_t n = x_.size();
     std::vector<double> w(rows_.size(), 0);
     for (std::size_t r = 0; r < rows_.size(); ++r)
@@ -267,9 +274,10 @@ class Fit {
         for (std::size_t p = 0; p < kEngineParameters; ++p)
           to[e * kEngineParameters + p] += by * slopes_[r][p];
     };
+    std::vector<double> scale_of(n);
     const auto times = [&](const std::vector<double>& v) {
       std::vector<double> out(n);
-      for (std::size_t j = 0; j < n; ++j) out[j] = hold_[j] * v[j];
+      for (std::size_t j = 0; j < n; ++j) out[j] = (hold_[j] + damping * scale_of[j]) * v[j];
       for (std::size_t r = 0; r < rows_.size(); ++r) {
         if (w[r] == 0) continue;
         double dot = 0;
@@ -280,7 +288,7 @@ class Fit {
       }
       return out;
     };
-    std::vector<double> b(n, 0), scale_of(n);
+    std::vector<double> b(n, 0);
     for (std::size_t r = 0; r < rows_.size(); ++r)
       if (w[r] != 0) add_row(r, -w[r] * error_[r], b);
     for (std::size_t j = 0; j < n; ++j) b[j] -= hold_[j] * x_[j], scale_of[j] = hold_[j];
@@ -383,17 +391,16 @@ std::map<std::string, EngineEffect, std::less<>> fit_effects(
     const FitProblem& problem, EngineKind kind, const std::vector<bool>& seen,
     const std::map<std::string, EngineEffect, std::less<>>* start) {
   Fit fit(problem, kind, seen);
-  constexpr double kFinal = 0.2;
-  if (start) {
+  constexpr double kScale = 0.5;  // of the Cauchy weights: half weight at this log error
+  constexpr int kSteps = 8;
+  if (start)
     fit.start_from(*start);
-    fit.improve(kFinal, 4);
-    return fit.effects();
-  }
-  fit.improve(0.8, 4);
-  fit.jump(0.5);
-  fit.improve(0.4, 4);
-  fit.jump(0.3);
-  fit.improve(kFinal, 8);
+  else
+    fit.improve(1.5, kSteps);
+  fit.jump(kScale);
+  fit.improve(kScale, kSteps);
+  fit.jump(kScale);
+  fit.improve(kScale, kSteps);
   return fit.effects();
 }
 

@@ -26,8 +26,8 @@ EngineCoefficients neutral_coefficients(EngineKind kind);
 // Whether coefficients of this kind have the parameter.
 bool fitted_parameter(EngineKind kind, EngineParameter p);
 
-// The effects of one kind, on the rows that are `seen`. `start`: a fit of nearly the same rows, from
-// which fewer steps reach the same end.
+// The effects of one kind, on the rows that are `seen`. `start`: a fit of nearly the same rows,
+// from which fewer steps reach the same end.
 std::map<std::string, EngineEffect, std::less<>> fit_effects(
     const FitProblem& problem, EngineKind kind, const std::vector<bool>& seen,
     const std::map<std::string, EngineEffect, std::less<>>* start);
