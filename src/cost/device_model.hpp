@@ -23,6 +23,7 @@ struct DeviceModel {
   OperatorCoefficients operators;
   EngineCoefficients engine;
   double power_scale = 1;  // clock kept under a power limit
+  bool integer_products = false;  // weight-only formats meet activations in 8 bit
 
   struct Wire {
     double one_way = 0;  // B/s per rank

@@ -87,19 +87,22 @@ std::optional<Refusal> prefill_rate(Case& c, const Lengths& n) {
   if (!n.input) return missing("input_len");
   const std::int64_t depth = n.depth.value_or(0);
   ask(c, depth + *n.input, 1, n.batch);
-  fix_batch(c, 1);
+  fix_batch(c, n.batch);
   if (depth > 0) {
     c.before = c.question;
     c.before->job.input_tokens = depth;
   }
   c.readout.kind = Readout::Kind::reciprocal;
   c.readout.metric = Metric::prefill_seconds;
-  c.readout.scale = static_cast<double>(*n.input);
+  c.readout.scale = n.batch * static_cast<double>(*n.input);
   return std::nullopt;
 }
 
-// A metric of the steady state: a closed loop at the stated concurrency, or all work at once.
-std::optional<Refusal> steady(Case& c, Lengths n, Metric metric, double scale) {
+// A metric of the steady state: one request after another, or an offline run that was tuned to serve
+// most. How several requests share a server over time needs a simulation.
+std::optional<Refusal> steady(const Row& row, Case& c, Lengths n, Metric metric, double scale) {
+  if (!c.tuned && (!n.batch_stated || n.batch > 1))
+    return Refusal{RefusalReason::needs_simulation, std::string(row.text("metric"))};
   if (!n.batch_stated) {
     if (!n.input) return missing("input_len");
     if (!n.output) return missing("output_len");
@@ -160,11 +163,11 @@ std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
     if (fixed && n.output)
       return static_batch(c, n, Readout::Kind::static_rate,
                           n.batch * static_cast<double>(*n.output));
-    return steady(c, n, Metric::output_tokens_per_second, 1);
+    return steady(row, c, n, Metric::output_tokens_per_second, 1);
   }
   if (metric == "req_s") {
     if (rate) return simulate;
-    return steady(c, n, Metric::requests_per_second, 1);
+    return steady(row, c, n, Metric::requests_per_second, 1);
   }
   if (metric == "ttft_ms") {
     c.measured *= 1e-3;
@@ -182,7 +185,7 @@ std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
       c.readout.kind = Readout::Kind::metric;
       return refused;
     }
-    return steady(c, n, Metric::tpot_seconds, 1);
+    return steady(row, c, n, Metric::tpot_seconds, 1);
   }
   if (metric == "e2e_ms" && span == "encoder") {
     c.measured *= 1e-3;
@@ -196,7 +199,7 @@ std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
     if (tail || rate) return simulate;
     if (!n.input) return missing("input_len");
     if (fixed || alone) return static_batch(c, n, Readout::Kind::static_seconds, 1);
-    return steady(c, n, Metric::e2e_seconds, 1);
+    return steady(row, c, n, Metric::e2e_seconds, 1);
   }
   return Refusal{RefusalReason::metric_not_supported, std::string(metric)};
 }
