@@ -31,7 +31,7 @@ enum class RefusalReason : std::uint8_t {
   engine_not_stated,
   engine_unknown,
   format_unknown,
-  input_missing,     // a length, a batch, a number of cards
+  input_missing,  // a length, a batch, a number of cards
   speculative_decoding,
   disaggregated,
   offloading,  // weights or states in host memory

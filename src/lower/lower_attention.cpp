@@ -122,7 +122,8 @@ void LayerWriter::scores(const char* name, double heads, double kv_heads, double
   double reachable = std::min(context, keys + pass.new_tokens);
   op.data_bytes = pass.sequences * reachable * cache_width * element_bytes(pass.kv) +
                   tokens() * heads * (qk + v) * act();
-  if (pass.heads_expanded) op.data_bytes += pass.sequences * reachable * (group - 1) * cache_width * act();
+  if (pass.heads_expanded)
+    op.data_bytes += pass.sequences * reachable * (group - 1) * cache_width * act();
   if (pass.score_bytes > 0) {
     // Plain products know no causality: a query meets every key that is there.
     const double met = std::max(keys, std::min(context, keys + (pass.new_tokens - 1) / 2));
