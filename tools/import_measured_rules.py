@@ -14,6 +14,7 @@ import re
 
 import bigscience_shapes
 import import_measured_encoders as encoders
+import import_measured_language as language
 import import_measured_diffusion as diffusion
 import import_measured_images as images
 import model_maxtext
@@ -367,5 +368,6 @@ def infer(r):
         # The cards are the node's; a server uses as many as its degrees say (1 unless given).
         r["tp"], r["pp"] = r["tp"] or "1", r["pp"] or "1"
         r["n_gpus"] = str(int(r["tp"]) * int(r["pp"]) * int(r["dp"] or 1))
+    language.infer(r)
     diffusion.infer(r)
     encoders.infer(r)

@@ -107,6 +107,8 @@ MathClass math_class(const DeviceModel& d, Format weights, Format activations) {
     default:
       break;
   }
+  if (d.integer_products && info(weights).weight_only && has(MathClass::int8))
+    return MathClass::int8;
   // 16-bit weights are widened where the arithmetic is asked to be in 32 bit.
   if ((activations == Format::f32 || activations == Format::f64) && !info(weights).weight_only)
     return MathClass::fp32;

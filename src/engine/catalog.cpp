@@ -217,6 +217,12 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("heads_together", &p.heads_together);
   l.choice("expert_copies", kExpertCopies, &p.expert_copies);
   l.number("pipeline_input_copies", &p.pipeline_input_copies);
+  l.whole("pipeline_passes", &p.pipeline_passes);
+  l.whole("widened_rows", &p.widened_rows);
+  l.flag("row_products", &p.row_products);
+  l.flag("integer_products", &p.integer_products);
+  l.flag("half_accumulation", &p.half_accumulation);
+  l.number("score_bytes", &p.score_bytes);
   l.choice("autograd", kAutograd, &p.autograd);
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);
   l.number("fused_loss_bytes_per_logit", &p.fused_loss_bytes_per_logit);

@@ -158,6 +158,16 @@ struct EnginePolicy {
   bool quantises_head = false;       // formats of single parameters are applied to the head as well
   bool compute_buffer = false;       // ggml: one buffer per device, sized for a micro-batch
   double pipeline_input_copies = 1;  // ggml: of masks and embeddings, with several devices
+  // Passes of prompts that may be inside a pipeline at once; 0: as many as it has stages.
+  std::int64_t pipeline_passes = 0;
+  // A quantised matrix without integer products is widened to 16 bit first where it meets so many
+  // rows; 0: kernels widen it as they multiply.
+  std::int64_t widened_rows = 0;
+  bool row_products = false;       // matrix-vector kernels: each row reads the quantised matrix
+  bool integer_products = false;   // GGUF weights meet activations in 8 bit on integer units
+  bool half_accumulation = false;  // 16-bit products are summed in 16 bit
+  // Bytes a score costs where scores are materialised: written, put through softmax, read.
+  double score_bytes = 20;
   // ggml's graphs, as they decide what is alive at once. Masks in 32 bit, converted for flash
   // attention; one operator for a norm and its weight, and for both halves of a gated layer, whose
   // results never take the place of an operand; keys and values of all heads expanded before the

@@ -6,6 +6,7 @@ namespace trigon {
 
 const char* refusal_name(RefusalReason r) {
   constexpr std::array<const char*, kRefusalReasons> names = {"network_outside_catalogue",
+                                                              "needs_simulation",
                                                               "schema_not_supported",
                                                               "metric_not_supported",
                                                               "doubtful",
@@ -15,7 +16,6 @@ const char* refusal_name(RefusalReason r) {
                                                               "engine_unknown",
                                                               "format_unknown",
                                                               "input_missing",
-                                                              "needs_simulation",
                                                               "speculative_decoding",
                                                               "disaggregated",
                                                               "offloading",

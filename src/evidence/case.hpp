@@ -18,8 +18,10 @@
 namespace trigon {
 
 enum class RefusalReason : std::uint8_t {
-  // Out of scope, reported apart: networks that the catalogue does not hold.
+  // Out of scope, reported apart: networks that the catalogue does not hold; tails and queues under
+  // load, which only a simulation of events can answer.
   network_outside_catalogue,
+  needs_simulation,
   // In scope, not predicted.
   schema_not_supported,
   metric_not_supported,
@@ -29,8 +31,7 @@ enum class RefusalReason : std::uint8_t {
   engine_not_stated,
   engine_unknown,
   format_unknown,
-  input_missing,     // a length, a batch, a number of cards
-  needs_simulation,  // tails and queues under load
+  input_missing,  // a length, a batch, a number of cards
   speculative_decoding,
   disaggregated,
   offloading,  // weights or states in host memory
@@ -41,7 +42,9 @@ enum class RefusalReason : std::uint8_t {
 };
 constexpr std::size_t kRefusalReasons = static_cast<std::size_t>(RefusalReason::count_);
 const char* refusal_name(RefusalReason r);
-inline bool out_of_scope(RefusalReason r) { return r == RefusalReason::network_outside_catalogue; }
+inline bool out_of_scope(RefusalReason r) {
+  return r == RefusalReason::network_outside_catalogue || r == RefusalReason::needs_simulation;
+}
 
 struct Case {
   std::string id, source, date, where;

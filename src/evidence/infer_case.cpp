@@ -83,22 +83,39 @@ std::optional<Refusal> static_batch(Case& c, Lengths n, Readout::Kind kind, doub
   return std::nullopt;
 }
 
-std::optional<Refusal> prefill_rate(Case& c, const Lengths& n) {
+// `first`: the first pass of a process, which also pays what is done once.
+std::optional<Refusal> prefill_rate(Case& c, const Lengths& n, bool first) {
   if (!n.input) return missing("input_len");
   const std::int64_t depth = n.depth.value_or(0);
   ask(c, depth + *n.input, 1, n.batch);
-  fix_batch(c, 1);
+  fix_batch(c, n.batch);
   if (depth > 0) {
     c.before = c.question;
     c.before->job.input_tokens = depth;
   }
   c.readout.kind = Readout::Kind::reciprocal;
-  c.readout.metric = Metric::prefill_seconds;
-  c.readout.scale = static_cast<double>(*n.input);
+  c.readout.metric = first ? Metric::ttft_seconds : Metric::prefill_seconds;
+  c.readout.scale = n.batch * static_cast<double>(*n.input);
   return std::nullopt;
 }
 
-// A metric of the steady state: a closed loop at the stated concurrency, or all work at once.
+bool tuned(const Row& row) { return row.flag("tuned") || row.text("stat") == "max"; }
+
+// How several requests share a server over time needs a simulation, and so do the tails of any
+// distribution. What is left is a batch that starts and ends together, one request after another,
+// and an offline run that was tuned to serve most.
+bool under_load(const Row& row, const Model& model) {
+  if (is_tail(row.text("stat")) || row.number("request_rate")) return true;
+  const Stack* stack = language_stack(model);
+  const std::string_view metric = row.text("metric"), span = row.text("span");
+  if (!stack || !stack->generates || metric == "decode_tok_s_per_user" ||
+      metric == "prefill_tok_s" || !span.empty())
+    return false;
+  const auto batch = row.number("batch_or_concurrency");
+  return !(batch && *batch == 1) && (metric == "ttft_ms" || !tuned(row));
+}
+
+// A metric of the steady state.
 std::optional<Refusal> steady(Case& c, Lengths n, Metric metric, double scale) {
   if (!n.batch_stated) {
     if (!n.input) return missing("input_len");
@@ -118,8 +135,6 @@ std::optional<Refusal> steady(Case& c, Lengths n, Metric metric, double scale) {
 // An encoder answers a whole batch in one pass.
 std::optional<Refusal> take_pass(const Row& row, Case& c, const Lengths& n) {
   const std::string_view metric = row.text("metric");
-  if (is_tail(row.text("stat")) || row.number("request_rate"))
-    return Refusal{RefusalReason::needs_simulation, std::string(metric)};
   if (!n.input) return missing("input_len");
   if (metric != "req_s" && metric != "e2e_ms")
     return Refusal{RefusalReason::metric_not_supported, std::string(metric)};
@@ -141,21 +156,16 @@ std::optional<Refusal> take_pass(const Row& row, Case& c, const Lengths& n) {
 std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
   if (!language_stack(*c.model)->generates) return take_pass(row, c, n);
   const std::string_view metric = row.text("metric"), span = row.text("span");
-  const Refusal simulate{RefusalReason::needs_simulation, std::string(metric)};
-  const bool tail = is_tail(row.text("stat"));
-  const auto rate = row.number("request_rate");
   const bool alone = n.batch_stated ? n.batch == 1 : false;
   const bool fixed = span == "static_batch" || span == "whole";
 
   if (metric == "decode_tok_s_per_user") {
-    if (tail) return simulate;
     if (fixed && n.output)
       return static_batch(c, n, Readout::Kind::static_rate, static_cast<double>(*n.output));
     return decode_rate(c, n, 1);
   }
-  if (metric == "prefill_tok_s") return prefill_rate(c, n);
+  if (metric == "prefill_tok_s") return prefill_rate(c, n, span == "first");
   if (metric == "output_tok_s_total") {
-    if (rate) return simulate;
     if (span == "decode") return decode_rate(c, n, n.batch);
     if (fixed && n.output)
       return static_batch(c, n, Readout::Kind::static_rate,
@@ -163,12 +173,10 @@ std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
     return steady(c, n, Metric::output_tokens_per_second, 1);
   }
   if (metric == "req_s") {
-    if (rate) return simulate;
     return steady(c, n, Metric::requests_per_second, 1);
   }
   if (metric == "ttft_ms") {
     c.measured *= 1e-3;
-    if (tail || rate || !alone) return simulate;
     if (!n.input) return missing("input_len");
     ask(c, *n.input, n.output.value_or(1), 1);
     c.readout.metric = n.output.value_or(1) > 1 ? Metric::ttft_seconds : Metric::prefill_seconds;
@@ -176,7 +184,6 @@ std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
   }
   if (metric == "tpot_ms") {
     c.measured *= 1e-3;
-    if (tail || rate) return simulate;
     if (alone) {
       auto refused = decode_rate(c, n, 1);
       c.readout.kind = Readout::Kind::metric;
@@ -193,7 +200,6 @@ std::optional<Refusal> take_metric(const Row& row, Case& c, const Lengths& n) {
   }
   if (metric == "e2e_ms") {
     c.measured *= 1e-3;
-    if (tail || rate) return simulate;
     if (!n.input) return missing("input_len");
     if (fixed || alone) return static_batch(c, n, Readout::Kind::static_seconds, 1);
     return steady(c, n, Metric::e2e_seconds, 1);
@@ -207,6 +213,8 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   Case c;
   // Whether the network is known comes first: it decides what is in scope.
   if (auto r = take_model(row, names, c)) return *r;
+  if (under_load(row, *c.model))
+    return Refusal{RefusalReason::needs_simulation, std::string(row.text("metric"))};
   if (auto r = take_identity(row, c)) return *r;
   if (row.flag("speculative")) return Refusal{RefusalReason::speculative_decoding, "speculative"};
   const std::string_view engine = row.text("engine");
@@ -232,7 +240,7 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
     p.kv = Format::fp8_tensor;
     c.assumptions.push_back({"kv_format", message(EvidenceMessage::fp8_cache)});
   }
-  c.tuned = row.flag("tuned") || row.text("stat") == "max";
+  c.tuned = tuned(row);
   p.tensor = degree(row, "tp");
   p.pipeline = degree(row, "pp");
   p.expert = degree(row, "ep");

@@ -23,6 +23,7 @@ struct LayerWriter {
 
   void linear(const char* name, const Linear& l, double column_ranks, double row_ranks,
               double rows);
+  void widen(Operator& product, double rows);
   void elementwise(const char* name, double values, double reads, double writes);
   void reduce_hidden(const char* name);
   void norm(const Norm& n, const char* name);
@@ -33,6 +34,7 @@ struct LayerWriter {
   void dispatch(const char* name, double pairs, double width);
 
   void attention(const Attention& a);
+  void copy_cache(double heads, double kv_heads, double width);
   void score_positions(const Attention& a, double heads, double qk, double keys);
   void cross(const Attention& a);
   void scores(const char* name, double heads, double kv_heads, double qk, double v, double keys,

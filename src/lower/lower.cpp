@@ -38,7 +38,29 @@ void LayerWriter::linear(const char* name, const Linear& l, double column_ranks,
   op.flops = 2 * op.m * op.n * op.k;
   op.weight_bytes = op.n * op.k * element_bytes(op.weights);
   op.data_bytes = rows * (op.n + op.k) * act();
+  widen(op, rows);
   out.push_back(op);
+}
+
+// Matrices of a weight-only format that meet many rows are unpacked into memory, once for each
+// pass, and multiplied from there.
+void LayerWriter::widen(Operator& product, double rows) {
+  if (pass.row_products && info(product.weights).weight_only)
+    product.weight_bytes *= std::max(1.0, rows);
+  if (pass.widened_rows <= 0 || rows < pass.widened_rows || !info(product.weights).weight_only)
+    return;
+  const double elements = product.weight_bytes / element_bytes(product.weights);
+  Operator op;
+  op.kind = OperatorKind::elementwise;
+  op.name = "widen";
+  op.m = elements;
+  op.activations = Format::f16;
+  op.weight_bytes = 0;
+  op.data_bytes = product.weight_bytes + elements * element_bytes(Format::f16);
+  op.flops = elements * 2;
+  out.push_back(op);
+  product.weights = Format::f16;
+  product.weight_bytes = elements * element_bytes(Format::f16);
 }
 
 // `values` elements of the hidden size class, read `reads` and written `writes` times.
@@ -103,6 +125,7 @@ void LayerWriter::expert_linear(const char* name, const Linear& l, double rows, 
   op.flops = 2 * rows * op.n * op.k;
   op.weight_bytes = groups * op.n * op.k * element_bytes(op.weights);
   op.data_bytes = rows * (op.n + op.k) * act();
+  widen(op, rows / op.groups);
   out.push_back(op);
 }
 

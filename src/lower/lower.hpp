@@ -26,6 +26,11 @@ struct Pass {
   bool fused_elementwise = true;     // compiled or fused kernels: each norm and activation
                                      // reads and writes once; eager frameworks do so per operation
   bool absorbed_latent = true;       // MLA decode multiplies by the absorbed matrices
+  double score_bytes = 0;            // of a score that is materialised; 0: scores stay on the chip
+  bool cache_copied = false;         // a cache that grows is copied whole (Hugging Face)
+  bool heads_expanded = false;       // keys and values are repeated for each query head first
+  bool row_products = false;         // each row of activations reads a quantised matrix anew
+  double widened_rows = 0;           // quantised matrices that meet so many rows are widened first
   std::optional<Format> replace_weights;  // the plan widens or narrows 16-bit weights to this
 };
 

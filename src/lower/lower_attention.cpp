@@ -25,6 +25,7 @@ void LayerWriter::attention(const Attention& a) {
   elementwise("attention.rotate", rows * (heads + kv_heads) * qk, pass.fused_elementwise ? 1 : 3,
               pass.fused_elementwise ? 1 : 3);
   const double keys = chosen_keys(a.indexer, mean_keys(a, pass));
+  copy_cache(heads, kv_heads, qk + v);
   scores("attention.scores", heads, kv_heads, qk, v, keys, heads / std::max(1.0, kv_heads),
          kv_heads * (one_cache ? qk : qk + v));
   if (!stack.generates) out.back().weights = pass.activations;  // nothing is cached
@@ -35,6 +36,20 @@ void LayerWriter::attention(const Attention& a) {
   }
   linear("attention.o", a.o, 1, t, rows);
   reduce_hidden("attention.reduce");
+}
+
+// Frameworks that grow a cache by making a longer one read and write all of it each pass; where
+// heads that share a key do not share its memory, keys and values are written for each of them.
+void LayerWriter::copy_cache(double heads, double kv_heads, double width) {
+  const double held = pass.sequences * (pass.cached_tokens + pass.new_tokens) * kv_heads * width;
+  if (pass.cache_copied && pass.cached_tokens > 0) {
+    elementwise("attention.cache_copy", held, 1, 1);
+    out.back().flops = 0;
+  }
+  if (pass.heads_expanded && heads > kv_heads) {
+    elementwise("attention.expand", held, 1, heads / kv_heads);
+    out.back().flops = 0;
+  }
 }
 
 // What learnt positions add to the scores.
@@ -107,6 +122,15 @@ void LayerWriter::scores(const char* name, double heads, double kv_heads, double
   double reachable = std::min(context, keys + pass.new_tokens);
   op.data_bytes = pass.sequences * reachable * cache_width * element_bytes(pass.kv) +
                   tokens() * heads * (qk + v) * act();
+  if (pass.heads_expanded)
+    op.data_bytes += pass.sequences * reachable * (group - 1) * cache_width * act();
+  if (pass.score_bytes > 0) {
+    // Plain products know no causality: a query meets every key that is there.
+    const double met = std::max(keys, std::min(context, keys + (pass.new_tokens - 1) / 2));
+    op.key_tokens = met;
+    op.flops = 2 * tokens() * met * heads * (qk + v);
+    op.data_bytes += tokens() * met * heads * pass.score_bytes;
+  }
   out.push_back(op);
 }
 

@@ -43,8 +43,14 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
   p.tensor = tensor;
   p.expert = expert;
   p.absorbed_latent = t.engine.mla_absorbed;
-  p.fused_elementwise = t.engine.launch == Launch::graphs;
+  // Hand-written kernels fuse whatever launches them.
+  p.fused_elementwise = t.engine.launch == Launch::graphs || t.engine.autograd == Autograd::fused;
   p.replace_weights = t.domain.weights;
+  if (!t.engine.flash_attention) p.score_bytes = t.engine.score_bytes;
+  p.cache_copied = t.engine.concatenated_cache;
+  p.heads_expanded = t.engine.eager.expanded_kv;
+  p.row_products = t.engine.row_products;
+  p.widened_rows = static_cast<double>(t.engine.widened_rows);
   return p;
 }
 
@@ -140,14 +146,17 @@ Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p) 
 
 PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
   PassTime out;
+  // A captured graph is replayed whole; what is not captured (prompts, eager engines) waits for the
+  // host to launch each layer.
+  const bool replayed = t.engine.launch == Launch::graphs && pass.new_tokens < 2;
+  const double host = replayed ? 0 : t.device.engine.layer_overhead_seconds;
   OperatorList ops;
   ops.reserve(32);
   for (const LayerRun& run : stack.runs) {
     ops.clear();
     lower_layer(stack, run.layer, pass, ops);
     double layer = list_seconds(t.device, ops);
-    // Eager launches: a layer takes as long as the host needs to launch it, if that is longer.
-    layer = behind_host(layer, t.device.engine.layer_overhead_seconds);
+    layer = behind_host(layer, host);
     out.layers += layer * static_cast<double>(run.count);
   }
   ops.clear();
@@ -345,6 +354,18 @@ const char* graph_class(Format weights) {
   }
 }
 
+// The units on which an engine's products run, where its kernels choose others than the format.
+void take_products(Tables& t) {
+  auto unit = [&](MathClass c) -> MathUnit& { return t.device.unit[static_cast<std::size_t>(c)]; };
+  MathUnit& half = unit(MathClass::half);
+  if (t.engine.half_accumulation) {
+    const auto peak = t.cluster.accelerator->peak_of(MathMode::fp16_matrix_fp16_accumulate);
+    if (peak && peak->in_base() > half.peak)
+      half = {peak->in_base(), MathMode::fp16_matrix_fp16_accumulate};
+  }
+  t.device.integer_products = t.engine.integer_products;
+}
+
 }  // namespace
 
 Format stored_format(const Model& model, const PlanDomain& formats) {
@@ -425,6 +446,7 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
                                   weight_class(model, domain), stored_format(model, domain));
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
+  take_products(t);
   // What nobody knows the speed of is refused, not divided by zero.
   const Format stored = domain.weights.value_or(model.weight_format);
   for (Format weights : {stored, domain.activations}) {

@@ -92,12 +92,18 @@ PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
 }
 
 // The same until the last of them is through the pipeline: passes follow each other stage by
-// stage, so n of them take (n + p - 1) / (n p) of the time they take one after another.
+// stage, so n of them take (n + p - 1) / (n p) of the time they take one after another. Where only
+// w < p may be inside, the next w enter when the first of those before them is through.
 PassParts prefill_parts(const Tables& t, const Plan& plan, double sequences) {
   // Every engine pipelines passes of prompts, also those whose decode does not.
   double n = 1, stages = std::max(1, plan.pipeline);
   PassParts work = prefill_work(t, plan, sequences, &n);
-  double share = (n + stages - 1) / (n * stages);
+  double inside = stages;
+  if (t.engine.pipeline_passes > 0)
+    inside = std::min(stages, static_cast<double>(t.engine.pipeline_passes));
+  const double last = std::ceil(n) - 1;
+  const double started = std::floor(last / inside) * stages + std::fmod(last, inside);
+  double share = (started + stages) / (std::ceil(n) * stages);
   return {work.layers * share, work.ends * share, work.overhead * share, work.sends * share};
 }
 

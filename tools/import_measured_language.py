@@ -1,0 +1,47 @@
+"""Rows of language models: which kernels an engine's name stands for, and what their sources leave to
+benchmark scripts and data sets. Used by import_measured_rules.py.
+
+  engine  names the kernels where one program has several ("llama.cpp Vulkan", "AutoAWQ GEMV")
+"""
+import re
+
+# Mean prompts of MLPerf's data sets as the task forces published them with each benchmark
+# (mlcommons.org 2025/04 llm-inference-v5, 2025/09 small-llm-inference-5-1 and
+# deepseek-inference-5-1). Those of OpenOrca and of the mixture for Mixtral are not published.
+MLPERF_INPUT = {"llama3.1-405b": "9400", "llama3.1-8b": "778", "deepseek-r1": "800"}
+
+# What the benchmark of each runtime in premAI-io/benchmarks wraps (bench_*/bench.py).
+WRAPPED = {"PyTorch Lightning": "litgpt", "Optimum Nvidia": "TensorRT-LLM", "onnx": "ONNX Runtime",
+           "ctranslate": "CTranslate2"}
+
+# Engines that put whole layers on each card.
+BY_LAYERS = ("llama.cpp", "exllama", "exllamav2", "Transformers", "ctransformers", "AutoAWQ")
+
+
+def infer(r):
+    text = r["notes"]
+    if r["engine"] == "llama.cpp":
+        m = re.match(r"(b\d+)?\s*(.*)", r["engine_version"])
+        build, backend = m[1] or "", m[2]
+        # Else a date or a commit: the date of the row says more.
+        r["engine_version"] = build
+        if "vulkan" in backend:
+            r["engine"] = "llama.cpp Vulkan"
+    if r["engine"] == "AutoAWQ" and "kernel GEMV" in text:
+        r["engine"] = "AutoAWQ GEMV"
+    if r["engine"].startswith("AutoAWQ") and r["metric"] == "prefill_tok_s":
+        r["span"] = "first"  # examples/benchmark.py times the first forward pass of the process
+    r["engine"] = WRAPPED.get(r["engine"], r["engine"])
+    if r["engine"] in BY_LAYERS and int(r["tp"] or 1) > 1:
+        r["tp"], r["pp"] = "1", r["tp"]
+    if r["engine"] == "TensorRT-LLM" and "source" in text and "per GPU x TP" in text:
+        # docs/source/blogs/H200launch.md: gptSessionBenchmark at a batch, as the tables beside it.
+        r["span"] = r["span"] or "static_batch"
+    if r["source"].startswith("github:mlcommons/") and not r["input_len"]:
+        r["input_len"] = MLPERF_INPUT.get(r["model"], "")
+    if r["weight_format"] == "gguf:4bit":
+        r["weight_format"] = "gguf:Q4_K_M"  # the quantisation that most GGUF collections name first
+        r["trust"] = r["trust"] or "low"
+    if r["engine"].startswith("Ollama") and not r["weight_format"]:
+        r["weight_format"] = "gguf:Q4_0"  # what Ollama served by default in 2024
+        r["trust"] = r["trust"] or "low"
