@@ -1,9 +1,12 @@
 #include "evidence/calibrate_operators.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -17,7 +20,10 @@ namespace {
 
 constexpr const char* kScratch = "calibration";
 
-Calibration calibration_of(FactStore& store, const std::vector<CoefficientSheet>& sheets) {
+Calibration calibration_of(FactStore& store, const Bench& bench,
+                           const std::vector<CoefficientSheet>& sheets) {
+  for (const DeviceModel& d : bench.devices)
+    if (d.accelerator->sheet) store.add(*d.accelerator->sheet);
   for (const CoefficientSheet& s : sheets)
     if (auto sheet = parse_fact_sheet(write_sheet(s, kScratch, "2000-01-01", ""), s.id))
       store.add(std::move(*sheet));
@@ -31,6 +37,14 @@ struct Errors {
 
   void add(const std::string& device, const std::string& block, double predicted, double measured) {
     if (predicted > 0) of[{device, block}].push_back(std::log(predicted / measured));
+  }
+  void add(const Errors& other) {
+    for (const auto& [key, logs] : other.of)
+      of[key].insert(of[key].end(), logs.begin(), logs.end());
+  }
+  // Sums do not depend on which job ended first.
+  void sort() {
+    for (auto& [key, logs] : of) std::sort(logs.begin(), logs.end());
   }
   void report(const std::string& left_out, std::vector<LeftOutError>& out) const {
     for (const auto& [key, logs] : of) {
@@ -56,10 +70,21 @@ struct Errors {
   }
 };
 
+void run_all(const std::vector<std::function<void()>>& jobs) {
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t i; (i = next.fetch_add(1)) < jobs.size();) jobs[i]();
+  };
+  std::vector<std::thread> pool;
+  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) pool.emplace_back(work);
+  work();
+  for (std::thread& t : pool) t.join();
+}
+
 void predict_operators(const Bench& bench, const std::vector<CoefficientSheet>& sheets,
                        const KeepSample& judged, Errors& errors) {
   FactStore store;
-  const Calibration c = calibration_of(store, sheets);
+  const Calibration c = calibration_of(store, bench, sheets);
   std::vector<std::optional<DeviceModel>> devices;
   for (const DeviceModel& bare : bench.devices) {
     auto ops = c.operators(*bare.accelerator);
@@ -83,7 +108,7 @@ const char* collective_name(const CollectiveSample& s) {
 void predict_collectives(const Bench& bench, const std::vector<CoefficientSheet>& sheets,
                          const KeepCollective& judged, Errors& errors) {
   FactStore store;
-  const Calibration c = calibration_of(store, sheets);
+  const Calibration c = calibration_of(store, bench, sheets);
   std::vector<DeviceModel> machines;
   for (const Bench::Machine& m : bench.machines) {
     machines.push_back(m.device);
@@ -201,6 +226,7 @@ Result<Bench> read_bench(const OperatorInputs& in) {
       wires = machine(*cluster);
     }
     for (const auto& file : files) {
+      if (!reads_table(file.filename().string())) continue;
       auto table = read_csv(file);
       if (!table) return tl::unexpected(table.error());
       // Tables of a folder without a device name one in each row.
@@ -236,38 +262,59 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
     return sheets;
   };
   Errors shapes, devices, dimensions, frameworks, collectives, links;
-  for (int fold = 0; fold < kTimedFolds; ++fold) {
-    out.unseen.push_back(fit([&](const Sample& s) { return s.fold != fold; },
-                             [&](const CollectiveSample& s) { return s.fold != fold; }));
-    predict_operators(
-        bench, out.unseen.back(), [&](const Sample& s) { return s.fold == fold; }, shapes);
-    predict_collectives(
-        bench, out.unseen.back(), [&](const CollectiveSample& s) { return s.fold == fold; },
-        collectives);
-  }
-  for (std::size_t d = 0; d < bench.devices.size(); ++d) {
-    const std::string& id = bench.devices[d].accelerator->id;
-    const auto sheets =
-        fit([&](const Sample& s) { return s.device != d; },
-            [&](const CollectiveSample& s) { return bench.machines[s.machine].accelerator != id; });
-    predict_operators(
-        bench, sheets, [&](const Sample& s) { return s.device == d; }, devices);
-    predict_collectives(
-        bench, sheets,
-        [&](const CollectiveSample& s) { return bench.machines[s.machine].accelerator == id; },
-        links);
-  }
+  // Each job fits without some rows and judges itself on them; they share nothing but the rows.
+  std::vector<std::function<void()>> jobs;
+  std::mutex adding;
+  auto judge = [&](const std::vector<CoefficientSheet>& sheets, const KeepSample& rows, Errors& into) {
+    Errors own;
+    predict_operators(bench, sheets, rows, own);
+    const std::lock_guard<std::mutex> lock(adding);
+    into.add(own);
+  };
+  auto judge_links = [&](const std::vector<CoefficientSheet>& sheets, const KeepCollective& rows,
+                         Errors& into) {
+    Errors own;
+    predict_collectives(bench, sheets, rows, own);
+    const std::lock_guard<std::mutex> lock(adding);
+    into.add(own);
+  };
+  out.unseen.resize(kTimedFolds);
+  for (int fold = 0; fold < kTimedFolds; ++fold)
+    jobs.push_back([&, fold] {
+      auto& sheets = out.unseen[static_cast<std::size_t>(fold)];
+      sheets = fit([=](const Sample& s) { return s.fold != fold; },
+                   [=](const CollectiveSample& s) { return s.fold != fold; });
+      judge(sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
+      judge_links(sheets, [=](const CollectiveSample& s) { return s.fold == fold; }, collectives);
+    });
+  for (std::size_t d = 0; d < bench.devices.size(); ++d)
+    jobs.push_back([&, d] {
+      const Accelerator& a = *bench.devices[d].accelerator;
+      const auto of = [&](const CollectiveSample& s) {
+        return bench.machines[s.machine].accelerator == a.id;
+      };
+      judge(fit_operators(bench, [=](const Sample& s) { return s.device != d; }, a.family),
+            [=](const Sample& s) { return s.device == d; }, devices);
+      judge_links(fit_links(bench, [&](const CollectiveSample& s) { return !of(s); }), of, links);
+    });
   // A quarter of the n x k, or of the heads, at a time.
   for (std::uint32_t part = 0; part < 4; ++part)
-    predict_operators(
-        bench, fit_operators(bench, [&](const Sample& s) { return s.shape_kind % 4 != part; }),
-        [&](const Sample& s) { return s.shape_kind % 4 == part; }, dimensions);
+    jobs.push_back([&, part] {
+      judge(fit_operators(bench, [=](const Sample& s) { return s.shape_kind % 4 != part; }),
+            [=](const Sample& s) { return s.shape_kind % 4 == part; }, dimensions);
+    });
   for (std::uint32_t f = 0; f < bench.sources.size(); ++f)
-    predict_operators(
-        bench, fit_operators(bench, [&](const Sample& s) { return s.source != f; }),
-        [&](const Sample& s) { return s.source == f; }, frameworks);
-  out.shipped =
-      fit([](const Sample&) { return true; }, [](const CollectiveSample&) { return true; });
+    jobs.push_back([&, f] {
+      const auto of = [=](const Sample& s) { return s.source == f; };
+      if (std::none_of(bench.samples.begin(), bench.samples.end(), of)) return;
+      judge(fit_operators(bench, [=](const Sample& s) { return s.source != f; }), of, frameworks);
+    });
+  jobs.push_back([&] {
+    out.shipped =
+        fit([](const Sample&) { return true; }, [](const CollectiveSample&) { return true; });
+  });
+  run_all(jobs);
+  for (Errors* e : {&shapes, &devices, &dimensions, &frameworks, &collectives, &links}) e->sort();
   put_errors(bench, shapes, devices, collectives, out.shipped);
   for (auto& sheets : out.unseen) put_errors(bench, shapes, devices, collectives, sheets);
   shapes.report("shape", out.left_out);

@@ -50,8 +50,8 @@ void conjugate_gradients(const System& s, const std::vector<double>& b, std::vec
   for (std::size_t i = 0; i < b.size(); ++i) r[i] = b[i] - r[i];
   p = r;
   double rr = dot(r, r);
-  const double enough = 1e-10 * std::max(dot(b, b), 1e-12);
-  for (int step = 0; step < 200 && rr > enough; ++step) {
+  const double enough = 1e-7 * std::max(dot(b, b), 1e-12);
+  for (int step = 0; step < 40 && rr > enough; ++step) {
     s.apply(p, q);
     const double along = rr / dot(p, q);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] += along * p[i], r[i] -= along * q[i];
@@ -71,7 +71,7 @@ void fit_grid(UtilisationGrid& grid, const std::vector<GridRow>& rows, const Gri
   }
   const std::size_t n = grid.values().size();
   std::vector<double> x(n, 0.0), b(n), weights(rows.size(), 1.0);
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < 3; ++round) {
     std::fill(b.begin(), b.end(), 0.0);
     for (std::size_t r = 0; r < rows.size(); ++r)
       for (const GridCorner& c : rows[r].corners)

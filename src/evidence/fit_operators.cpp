@@ -205,7 +205,8 @@ std::string sample_block(const DeviceModel& d, const Sample& s) {
   return p.kind == GridKind::none ? s.block : grid_kind_name(p.kind);
 }
 
-std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample& keep) {
+std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample& keep,
+                                            const std::string& only) {
   std::vector<CoefficientSheet> out;
   std::map<std::string, std::vector<std::size_t>> families;
   for (std::size_t i = 0; i < bench.devices.size(); ++i)
@@ -242,6 +243,7 @@ std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample
     out.push_back(std::move(g));
   }
   for (const auto& [family, members] : families) {
+    if (!only.empty() && family != only) continue;
     FamilyFit f = fit_of(members);
     if (f.samples.empty()) continue;
     OperatorCoefficients c = pooled;

@@ -13,7 +13,9 @@ namespace trigon {
 using KeepSample = std::function<bool(const Sample&)>;
 
 // Sheets of every family, of all devices ("any") and the grids of devices, families and vendors.
-std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample& keep);
+// Where `family` is given, of its devices alone and of what stands in for them.
+std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample& keep,
+                                            const std::string& family = "");
 // Sheets of every kind of link and of what stands in for the others.
 using KeepCollective = std::function<bool(const CollectiveSample&)>;
 std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep);

@@ -40,6 +40,9 @@ struct Columns {
   }
 };
 
+// Rows of a table for each of its number formats: enough for a grid.
+constexpr std::size_t kTableRows = 12000;
+
 // About `wanted` rows, chosen by their hash.
 bool taken(const CsvTable& t, std::uint64_t hash, std::size_t wanted) {
   const std::uint64_t keep = std::max<std::size_t>(1, t.rows.size() / wanted);
@@ -71,7 +74,7 @@ struct Reader {
 
   void gemm() {
     for (const CsvRow& r : t.rows) {
-      if (!taken(t, hash_of(r), 40000)) continue;
+      if (!taken(t, hash_of(r), kTableRows * 3)) continue;
       std::string dtype = c.text(r, "gemm_dtype");
       if (dtype.empty()) dtype = "bfloat16";
       const auto f = timed_format(dtype);
@@ -88,6 +91,7 @@ struct Reader {
 
   void prefill() {
     for (const CsvRow& r : t.rows) {
+      if (!taken(t, hash_of(r), kTableRows)) continue;
       TimedAttention a{c.number(r, "batch_size"),
                        c.number(r, "isl"),
                        c.number(r, "isl"),
@@ -111,6 +115,7 @@ struct Reader {
 
   void decode() {
     for (const CsvRow& r : t.rows) {
+      if (!taken(t, hash_of(r), kTableRows)) continue;
       const double keys = c.number(r, "step") + 1;
       TimedAttention a{c.number(r, "batch_size"),
                        1,
@@ -149,6 +154,7 @@ struct Reader {
 
   void experts() {
     for (const CsvRow& r : t.rows) {
+      if (!taken(t, hash_of(r), kTableRows)) continue;
       const auto f =
           timed_format(c.text(r, "moe_dtype").empty() ? "bfloat16" : c.text(r, "moe_dtype"));
       const std::string routing = c.text(r, "distribution");
@@ -230,6 +236,15 @@ std::string framework_of(const std::string& name) {
 }
 
 }  // namespace
+
+bool reads_table(const std::string& name) {
+  constexpr const char* kinds[] = {"custom_allreduce", "nccl_perf",         "gemm_perf",
+                                   "context_attention", "generation_attention", "context_mla",
+                                   "generation_mla",    "moe_perf",          "test_linear",
+                                   "test_bmm"};
+  return std::any_of(std::begin(kinds), std::end(kinds),
+                     [&](const char* k) { return starts_with(name, k); });
+}
 
 bool add_samples(const CsvTable& table, const std::string& name, std::size_t device,
                  const DeviceNames& names, std::size_t machine, Bench& bench) {

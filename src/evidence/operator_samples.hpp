@@ -54,6 +54,8 @@ struct Bench {
 // The device of a name in a table's own column; absent: skip its rows.
 using DeviceNames = std::function<std::optional<std::size_t>(const std::string&)>;
 
+// Tables of other kinds lie in the same folders.
+bool reads_table(const std::string& name);
 // Adds the rows of one table, known by its file name ("gemm_perf...", "nccl_perf..."): operators as
 // of `device` (or of the table's column), collectives as of `machine`. False for a table of another
 // kind.
