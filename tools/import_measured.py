@@ -4,11 +4,11 @@
 usage: tools/import_measured.py [SHARED_DATA_DIR] [OUTPUT_DIR]
        (defaults: ../shared/data and data/measured beside this checkout)
 
-Reads measured/{train,infer,memory,comm,matmul}.csv and suspect.csv. Configuration that the
+Reads measured/{train,infer,memory,comm,matmul}.csv, ops/summary.csv and suspect.csv. Configuration that the
 sources gave only in prose becomes columns here, once; the prose itself is not kept. Rows called
 doubtful are fixed, marked in the column `trust` (low, exclude) or dropped where a better row of
 the same measurement exists. The rules are in import_measured_rules.py,
-import_measured_images.py and import_measured_memory.py; running this twice gives the same bytes.
+import_measured_images.py, import_measured_memory.py and import_measured_ops.py; running this twice gives the same bytes.
 """
 import csv
 import io
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import import_measured_images as images
 import import_measured_memory
+import import_measured_ops as ops
 import import_measured_rules as rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,8 +91,13 @@ def main():
         if name == "memory":
             import_measured_memory.join_runs(rows)
         write(out / f"{name}.csv", columns, rows, "rows")
-    for name, columns in (("comm", rules.COMM_COLUMNS), ("matmul", rules.MATMUL_COLUMNS)):
-        write(out / f"{name}.csv", columns, read(shared / "measured" / f"{name}.csv"), "rows")
+    doubts = read(shared / "suspect.csv")
+    for name, columns in (("comm", ops.COMM_COLUMNS), ("matmul", ops.MATMUL_COLUMNS)):
+        rows = ops.lines(name, read(shared / "measured" / f"{name}.csv"), doubts, fnv1a, repository)
+        write(out / f"{name}.csv", columns, rows, "rows")
+    manifest = read(shared / "ops" / "MANIFEST.csv")
+    rows = ops.ops(read(shared / "ops" / "summary.csv"), doubts, manifest, fnv1a)
+    write(out / "ops.csv", ops.OPS_COLUMNS, rows, "rows")
 
 
 if __name__ == "__main__":

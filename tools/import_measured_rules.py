@@ -46,14 +46,6 @@ MEMORY_COLUMNS = (
     "gpu_layers amb fmoe host_mib host_mapped "
     "reported_gib max_sequences captures offload_activations"
 ).split() + COMMON_TAIL
-COMM_COLUMNS = (
-    "source date gpu collective n_gpus nodes intra_link inter_link payload_bytes busbw_gbps "
-    "algbw_gbps algo tool"
-).split()
-MATMUL_COLUMNS = (
-    "source date gpu precision achieved_tflops theory_tflops efficiency_pct shape_mnk software kind"
-).split()
-
 
 class Suspects:
     """suspect.csv applied: `fix:` sets columns, `exclude` and `low weight` set trust."""

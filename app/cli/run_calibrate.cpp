@@ -8,6 +8,8 @@
 #include "evidence/calibrate_memory.hpp"
 #include "evidence/calibrate_operators.hpp"
 #include "evidence/catalogue_names.hpp"
+#include "evidence/timed_operators.hpp"
+#include "hardware/parse.hpp"
 #include "present/app_messages.hpp"
 #include "session.hpp"
 #include "write_file.hpp"
@@ -46,13 +48,13 @@ Result<std::vector<OperatorTables>> operator_folders(const Catalogues& all,
     if (!entry.is_directory()) continue;
     std::string name = device_of(manifest, entry.path().filename().string());
     if (name.empty()) name = entry.path().filename().string();
-    // Folders that are no device's hold tables of other kinds.
+    // Folders that are no device's hold tables that name one in each row, or of other kinds.
     auto card = all.hardware.accelerators.find(name);
-    if (card) out.push_back({(*card)->id, entry.path()});
+    out.push_back({card ? (*card)->id : std::string(), entry.path()});
   }
   if (ec) return fail(ErrorCode::unreadable, message(BaseMessage::cannot_open, ec.message()), root);
   std::sort(out.begin(), out.end(),
-            [](const auto& a, const auto& b) { return a.accelerator < b.accelerator; });
+            [](const auto& a, const auto& b) { return a.directory < b.directory; });
   return out;
 }
 
@@ -64,6 +66,49 @@ Result<void> put(const fs::path& folder, const std::string& name, const std::str
     return fail(ErrorCode::unreadable, message(AppMessage::cannot_write, name, ec.message()),
                 where);
   return write_file((folder / name).string(), text, where);
+}
+
+// Fits operators and links and writes their sheets; returns the names of the files.
+Result<std::string> put_operators(const Catalogues& all, const std::string& folder,
+                                  const std::vector<CsvTable>& collectives, const std::string& date,
+                                  const Setting& out) {
+  OperatorInputs in;
+  auto tables = operator_folders(all, folder);
+  if (!tables) return tl::unexpected(tables.error());
+  in.tables = std::move(*tables);
+  const RowNames names = row_names(all);
+  for (const CsvTable& table : collectives)
+    for (const CsvRow& row : table.rows) {
+      auto read = read_case(Schema::comm, Row(table, row), names);
+      if (auto* c = std::get_if<Case>(&read)) in.collectives.push_back(std::move(*c));
+    }
+  in.accelerator = [&all](std::string_view name) -> const Accelerator* {
+    auto found = all.hardware.accelerators.find(name);
+    return found ? *found : nullptr;
+  };
+  in.machine = [&all](const Accelerator& a, int ranks) -> Result<Cluster> {
+    return make_cluster(all.hardware, a, ranks, 1);
+  };
+  auto fit = calibrate_operators(in);
+  if (!fit) return tl::unexpected(fit.error());
+  constexpr const char* kCommand = "trigon calibrate --operators FOLDER COMM.csv --out FOLDER";
+  std::string said;
+  auto put_one = [&](const std::string& name, const std::string& text) -> Result<void> {
+    said += name + "\n";
+    return put(out.text, name, text, out.origin);
+  };
+  for (const CoefficientSheet& s : fit->shipped)
+    if (auto r = put_one(s.id + ".toml", write_sheet(s, "calibration", date, kCommand)); !r)
+      return tl::unexpected(r.error());
+  for (std::size_t k = 0; k < fit->unseen.size(); ++k)
+    for (const CoefficientSheet& s : fit->unseen[k]) {
+      const std::string at = "folds/operators-" + std::to_string(k) + "/" + s.id + ".toml";
+      auto text = write_sheet(s, operator_fold_kind(static_cast<int>(k)), date, kCommand);
+      if (auto r = put_one(at, text); !r) return tl::unexpected(r.error());
+    }
+  if (auto r = put_one("reports/operators.csv", write_left_out(fit->left_out)); !r)
+    return tl::unexpected(r.error());
+  return said;
 }
 
 }  // namespace
@@ -81,34 +126,29 @@ Result<Output> run_calibrate(Call& call) {
   std::string date = all.prices.snapshot_date();
   if (const Setting* d = call.settings.find("as-of")) date = d->text;
   std::string said;
-  if (operators) {
-    auto tables = operator_folders(all, operators->text);
-    if (!tables) return tl::unexpected(tables.error());
-    std::vector<const Accelerator*> cards;
-    for (const Accelerator& a : all.hardware.accelerators.all()) cards.push_back(&a);
-    auto sheets = calibrate_operators(cards, *tables);
-    if (!sheets) return tl::unexpected(sheets.error());
-    for (const CoefficientSheet& s : *sheets) {
-      auto good = put(out->text, s.id + ".toml",
-                      write_sheet(s, date, "trigon calibrate --operators FOLDER --out FOLDER"),
-                      out->origin);
-      if (!good) return tl::unexpected(good.error());
-      said += s.id + ".toml\n";
+  std::vector<CsvTable> tables, collectives;
+  std::string source;
+  for (const std::string& path : call.line.arguments) {
+    auto table = read_csv(path);
+    if (!table) return tl::unexpected(table.error());
+    auto schema = detect_schema(*table);
+    if (!schema) return tl::unexpected(schema.error());
+    if (operators && *schema == Schema::comm) {
+      collectives.push_back(std::move(*table));
+      continue;
     }
+    tables.push_back(std::move(*table));
+    source += (source.empty() ? "" : ", ") + fs::path(path).filename().string();
   }
-  if (!call.line.arguments.empty()) {
-    std::vector<CsvTable> tables;
-    std::string source;
-    for (const std::string& path : call.line.arguments) {
-      auto table = read_csv(path);
-      if (!table) return tl::unexpected(table.error());
-      tables.push_back(std::move(*table));
-      source += (source.empty() ? "" : ", ") + fs::path(path).filename().string();
-    }
+  if (operators) {
+    auto good = put_operators(all, operators->text, collectives, date, *out);
+    if (!good) return tl::unexpected(good.error());
+    said += *good;
+  }
+  if (!tables.empty()) {
     bool times = false, memory = false;
     for (const CsvTable& table : tables) {
-      auto schema = detect_schema(table);
-      if (!schema) return tl::unexpected(schema.error());
+      const auto schema = detect_schema(table);
       (*schema == Schema::memory ? memory : times) = true;
     }
     constexpr const char* kCommand = "trigon calibrate FILE... --out FOLDER";

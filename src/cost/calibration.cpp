@@ -2,11 +2,20 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
+#include <set>
 
 namespace trigon {
 namespace {
 
-constexpr const char* kClassNames[] = {"fp32", "tf32", "half", "fp8", "int8", "fp4"};
+constexpr const char* kPathNames[] = {"fp32", "tf32",      "half",      "fp8",      "int8",
+                                      "fp4",  "fp8_block", "int8_only", "int4_only"};
+static_assert(std::size(kPathNames) == kMatrixPaths);
+
+// Whose coefficients a path takes that was never measured.
+MatrixPath stand_in(MatrixPath p) {
+  return p == MatrixPath::fp8_block ? MatrixPath::fp8 : MatrixPath::half;
+}
 
 std::optional<double> at(const FactSheet* s, const std::string& key) {
   return s ? s->number(key) : std::nullopt;
@@ -23,23 +32,63 @@ double or_zero(const FactSheet* s, const std::string& key) { return at(s, key).v
 
 }  // namespace
 
-const char* math_class_name(MathClass c) { return kClassNames[static_cast<std::size_t>(c)]; }
+// The first paths are the classes.
+const char* math_class_name(MathClass c) { return kPathNames[static_cast<std::size_t>(c)]; }
+const char* matrix_path_name(MatrixPath p) { return kPathNames[static_cast<std::size_t>(p)]; }
 
 Result<Calibration> Calibration::load(const FactStore& store) {
   Calibration c;
-  for (const FactSheet* s : store.of_kind("calibration")) {
-    std::string_view id = s->id;
-    auto put = [&](std::string_view prefix, auto& into) {
-      if (id.substr(0, prefix.size()) == prefix)
-        into.emplace(std::string(id.substr(prefix.size())), s);
-    };
-    put("operators/", c.operators_);
-    put("link/", c.links_);
-  }
+  c.read_operators(store, "calibration");
   const FactSheet* engines = store.find("calibration", "engines");
   c.engines_ = std::make_shared<EngineTable>(engines ? read_engine_table(*engines) : EngineTable());
   if (const FactSheet* memory = store.find("memory_errors", "shipped"))
     c.memory_errors_ = std::make_shared<MemoryErrorTable>(read_memory_errors(*memory));
+  return c;
+}
+
+namespace {
+
+// What a device or family was not timed at comes from its vendor's other devices.
+std::shared_ptr<const OperatorGrids> filled(std::shared_ptr<const OperatorGrids> own,
+                                            const OperatorGrids& vendor) {
+  auto out = std::make_shared<OperatorGrids>(*own);
+  for (std::size_t k = 0; k < kGridKinds; ++k)
+    if (out->of[k].empty()) out->of[k] = vendor.of[k];
+  return out;
+}
+
+}  // namespace
+
+void Calibration::read_operators(const FactStore& store, std::string_view kind) {
+  operators_.clear(), links_.clear(), grids_.clear(), link_grids_.clear();
+  for (const FactSheet* s : store.of_kind(kind)) {
+    std::string_view id = s->id;
+    auto under = [&](std::string_view prefix) {
+      return id.substr(0, prefix.size()) == prefix ? std::string(id.substr(prefix.size())) : "";
+    };
+    if (std::string own = under("operators/"); !own.empty()) operators_.emplace(own, s);
+    if (std::string own = under("grids/"); !own.empty())
+      grids_.emplace(own, std::make_shared<OperatorGrids>(read_operator_grids(*s)));
+    if (std::string own = under("link/"); !own.empty()) {
+      links_.emplace(own, s);
+      if (!s->groups.empty())
+        link_grids_.emplace(own, std::make_shared<LinkGrids>(read_link_grids(*s)));
+    }
+  }
+  std::set<std::string> done;
+  for (const FactSheet* s : store.of_kind("accelerator")) {
+    const auto vendor = grids_.find(s->text("vendor").value_or(""));
+    if (vendor == grids_.end()) continue;
+    for (const std::string& id : {s->id, s->text("family").value_or("")})
+      if (auto own = grids_.find(id);
+          own != grids_.end() && own != vendor && done.insert(id).second)
+        own->second = filled(own->second, *vendor->second);
+  }
+}
+
+Calibration Calibration::with_operators(const FactStore& store, std::string_view kind) const {
+  Calibration c = *this;
+  c.read_operators(store, kind);
   return c;
 }
 
@@ -75,15 +124,16 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   OperatorCoefficients out;
   out.sheet = (family ? family : vendor ? vendor : any)->id;
   out.basis = family && family->number("half.ceiling") ? Basis::calibrated : Basis::analytic;
-  for (std::size_t i = 0; i < kMathClasses; ++i) {
-    std::string c = kClassNames[i];
+  for (std::size_t i = 0; i < kMatrixPaths; ++i) {
+    std::string c = kPathNames[i];
     const FactSheet* s = with_key({family, vendor, any}, c + ".ceiling");
     // A class never measured anywhere takes the 16-bit coefficients, with their error doubled.
     double widen = 1;
-    if (!s) {
-      c = "half";
+    for (MatrixPath p = static_cast<MatrixPath>(i); !s && p != MatrixPath::half;) {
+      p = stand_in(p);
+      c = matrix_path_name(p);
       widen = 2;
-      s = with_key({family, vendor, any}, "half.ceiling");
+      s = with_key({family, vendor, any}, c + ".ceiling");
     }
     if (!s) return tl::unexpected(any->missing("half.ceiling"));
     MatrixCoefficients& m = out.matrix[i];
@@ -93,6 +143,8 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     m.wave_exponent = or_zero(s, c + ".wave_exponent");
     m.sharpness = at(s, c + ".sharpness").value_or(3);
     m.latency_seconds = or_zero(s, c + ".latency_seconds");
+    m.widened_per_second = or_zero(s, c + ".widened_per_second");
+    m.floor_seconds = or_zero(s, c + ".floor_seconds");
   }
   if (const FactSheet* s = with_key({family, vendor, any}, "grouped.factor")) {
     out.grouped_latency_seconds = or_zero(s, "grouped.latency_seconds");
@@ -106,6 +158,7 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   out.stream.ceiling =
       moved_by(or_zero(stream, "stream.ceiling"), out.stream.error, ErrorGroup::stream);
   out.stream.half_bytes = or_zero(stream, "stream.half_bytes");
+  out.stream.warm_speedup = at(stream, "stream.warm_speedup").value_or(1);
   const FactSheet* prefill = with_key({family, vendor, any}, "attention.prefill_ceiling");
   const FactSheet* decode = with_key({family, vendor, any}, "attention.decode_ceiling");
   if (!prefill || !decode) return tl::unexpected(any->missing("attention.prefill_ceiling"));
@@ -125,11 +178,20 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     out.launch_seconds =
         or_zero(s, "launch.seconds") / moved_by(1, out.launch_error, ErrorGroup::host);
   }
+  // The nearest grids: those of the device, its family, its vendor.
+  for (const std::string& id : {a.id, a.family, a.vendor})
+    if (auto it = grids_.find(id); !out.grids && it != grids_.end()) {
+      out.grids = it->second;
+      out.grid_basis = id == a.vendor ? Basis::analytic : Basis::interpolated;
+    }
   return out;
 }
 
 Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nodes) const {
   auto it = links_.find(id);
+  // All widths and generations of a host's bus, and of AMD's links, behave alike.
+  for (std::string_view kind : {"pcie", "xgmi"})
+    if (it == links_.end() && id.substr(0, kind.size()) == kind) it = links_.find(kind);
   bool own = it != links_.end();
   if (!own) it = links_.find(between_nodes ? "any-between-nodes" : "any-inside-node");
   if (it == links_.end())
@@ -147,6 +209,10 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
   c.start_seconds = or_zero(s, "start_seconds") / faster;
   c.latency_seconds = or_zero(s, "latency_seconds") / faster;
   c.small_latency_seconds = or_zero(s, "small_latency_seconds") / faster;
+  c.host_launch_seconds = or_zero(s, "host_launch_seconds");
+  c.switch_reduction_ranks = or_zero(s, "switch_reduction_ranks");
+  c.switch_reduction_gain = at(s, "switch_reduction_gain").value_or(1);
+  if (auto grids = link_grids_.find(it->first); grids != link_grids_.end()) c.grids = grids->second;
   c.basis = own ? Basis::calibrated : Basis::analytic;
   c.sheet = s->id;
   return c;

@@ -15,6 +15,7 @@
 #include "base/facts.hpp"
 #include "cost/engine_effects.hpp"
 #include "cost/messages.hpp"
+#include "cost/utilisation_grid.hpp"
 #include "hardware/accelerator.hpp"
 #include "memory/memory_errors.hpp"
 
@@ -24,6 +25,22 @@ namespace trigon {
 enum class MathClass : std::uint8_t { fp32, tf32, half, fp8, int8, fp4, count_ };
 constexpr std::size_t kMathClasses = static_cast<std::size_t>(MathClass::count_);
 const char* math_class_name(MathClass c);  // "half", as in the sheets
+
+// Kernels of matrix products: those of a class, and those that scale or widen what they read.
+enum class MatrixPath : std::uint8_t {
+  fp32,
+  tf32,
+  half,
+  fp8,
+  int8,
+  fp4,
+  fp8_block,  // scales for blocks of the reduction
+  int8_only,  // 8-bit weights widened to 16 bit
+  int4_only,
+  count_
+};
+constexpr std::size_t kMatrixPaths = static_cast<std::size_t>(MatrixPath::count_);
+const char* matrix_path_name(MatrixPath p);  // "int4_only", as in the sheets
 
 // Coefficients whose errors move together; ranges add linearly inside a group and in quadrature
 // across groups.
@@ -41,12 +58,17 @@ struct MatrixCoefficients {
   double sharpness = 3;        // of the roofline's corner
   double latency_seconds = 0;  // beyond a plain launch: quantising inputs, second kernels
   double error = 0;            // relative, one standard deviation
+  // Weights widened a second, for each block of rows: a third roof. 0: none.
+  double widened_per_second = 0;
+  // Operators timed alone take no less: what the host needs to launch them.
+  double floor_seconds = 0;
 };
 
 struct StreamCoefficients {
   double ceiling = 0;     // share of the memory bandwidth
   double half_bytes = 0;  // size at which half of it is reached
   double error = 0;
+  double warm_speedup = 1;  // of what the last-level cache holds, operators timed alone
 };
 
 struct AttentionCoefficients {
@@ -60,7 +82,7 @@ struct AttentionCoefficients {
 };
 
 struct OperatorCoefficients {
-  std::array<MatrixCoefficients, kMathClasses> matrix{};
+  std::array<MatrixCoefficients, kMatrixPaths> matrix{};
   double grouped_factor = 1;  // grouped (expert) matrices reach this share of a plain matrix
   double grouped_latency_seconds = 0;  // sorting tokens to experts, per matrix
   double grouped_error = 0;
@@ -68,8 +90,10 @@ struct OperatorCoefficients {
   AttentionCoefficients attention;
   double launch_seconds = 0;  // per operator inside a captured graph
   double launch_error = 0;
-  Basis basis = Basis::analytic;  // calibrated on this family, or borrowed
-  std::string sheet;              // calibration/<id> it came from
+  Basis basis = Basis::analytic;               // calibrated on this family, or borrowed
+  std::string sheet;                           // calibration/<id> it came from
+  std::shared_ptr<const OperatorGrids> grids;  // null: the formulas alone
+  Basis grid_basis = Basis::analytic;          // interpolated on this device or its family
 };
 
 // A link as collectives see it: time = start + rounds(n) * latency + wire bytes / (one_way *
@@ -79,6 +103,11 @@ struct LinkCoefficients {
   double sharing = 0;  // 0: each rank keeps its own bandwidth, 1: all share one bus
   double latency_seconds = 0, start_seconds = 0, error = 0;
   double small_latency_seconds = 0;  // one-shot all-reduce of small payloads, per call
+  // All-reduce inside the switch from so many ranks on (0: never): faster by this factor.
+  double switch_reduction_ranks = 0, switch_reduction_gain = 1;
+  // A call that the host launches takes no less (one-shot all-reduce outside of a graph).
+  double host_launch_seconds = 0;
+  std::shared_ptr<const LinkGrids> grids;  // null: the formula alone
   Basis basis = Basis::analytic;
   std::string sheet;
 };
@@ -86,6 +115,8 @@ struct LinkCoefficients {
 class Calibration {
  public:
   static Result<Calibration> load(const FactStore& store);
+  // With operators and links of the sheets of another kind: those fitted without one fold.
+  Calibration with_operators(const FactStore& store, std::string_view kind) const;
 
   // Falls back family -> vendor -> any. Errors when even "any" is absent.
   Result<OperatorCoefficients> operators(const Accelerator& a) const;
@@ -107,7 +138,11 @@ class Calibration {
   Calibration with_memory_errors(std::shared_ptr<const MemoryErrorTable> table) const;
 
  private:
+  void read_operators(const FactStore& store, std::string_view kind);
+
   std::map<std::string, const FactSheet*, std::less<>> operators_, links_;
+  std::map<std::string, std::shared_ptr<const OperatorGrids>, std::less<>> grids_;
+  std::map<std::string, std::shared_ptr<const LinkGrids>, std::less<>> link_grids_;
   std::shared_ptr<const EngineTable> engines_;
   std::shared_ptr<const MemoryErrorTable> memory_errors_ = std::make_shared<MemoryErrorTable>();
   std::array<double, kErrorGroups> shift_{};

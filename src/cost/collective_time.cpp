@@ -4,9 +4,7 @@
 #include "cost/device_model.hpp"
 
 namespace trigon {
-namespace {
 
-// Bytes each rank puts on the wire per byte of the full buffer.
 double wire_share(Collective c, double n) {
   switch (c) {
     case Collective::all_reduce:
@@ -21,6 +19,8 @@ double wire_share(Collective c, double n) {
   return 1;
 }
 
+namespace {
+
 // Messages that wait for each other in a ring.
 double rounds(Collective c, double n) {
   if (c == Collective::all_reduce) return 2 * (n - 1);
@@ -32,10 +32,46 @@ double ramp(const LinkCoefficients& c, double payload) {
   return std::pow(1 + c.half_bytes / payload, c.ramp);
 }
 
+// The library's collective inside a node.
+double ring_seconds(const DeviceModel& d, Collective c, double payload, double n, double rate,
+                    bool in_switch) {
+  const LinkCoefficients& near = d.intra.c;
+  if (in_switch && c == Collective::all_reduce && near.switch_reduction_ranks > 0 &&
+      n >= near.switch_reduction_ranks)
+    rate *= near.switch_reduction_gain;
+  return near.start_seconds + rounds(c, n) * near.latency_seconds +
+         wire_share(c, n) * payload / (rate * near.ceiling) * ramp(near, payload);
+}
+
+// One-shot: every rank reads every peer's whole buffer.
+double one_shot_seconds(const DeviceModel& d, double payload, double n, double rate) {
+  const LinkCoefficients& near = d.intra.c;
+  return near.small_latency_seconds + (n - 1) * payload / (rate * near.ceiling);
+}
+
+double refined(const LinkCoefficients& c, LinkGridKind kind, double payload, double n) {
+  if (!c.grids) return 1;
+  const UtilisationGrid& grid = c.grids->of[static_cast<std::size_t>(kind)];
+  return grid.empty() ? 1 : std::exp(grid.at({std::log2(payload), std::log2(n), 0, 0}));
+}
+
+LinkGridKind grid_of(Collective c) {
+  switch (c) {
+    case Collective::all_gather:
+      return LinkGridKind::all_gather;
+    case Collective::reduce_scatter:
+      return LinkGridKind::reduce_scatter;
+    case Collective::all_to_all:
+      return LinkGridKind::all_to_all;
+    default:
+      return LinkGridKind::all_reduce;
+  }
+}
+
 }  // namespace
 
-double collective_seconds(const DeviceModel& d, Collective c, double payload, int ranks,
-                          int stride) {
+double collective_seconds(const DeviceModel& d, Collective c, double payload, int ranks, int stride,
+                          CollectiveKernels kernels) {
   if (ranks <= 1 || payload <= 0) return 0;
   double n = ranks;
   int inside = std::max(1, std::min(ranks, d.per_node / std::max(1, stride)));
@@ -47,16 +83,17 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   const LinkCoefficients& near = d.intra.c;
   if (near.sharing > 0 && inside > 2) intra_rate *= std::pow(2.0 / inside, near.sharing);
   if (!crosses || !d.inter) {
-    double wire = wire_share(c, n) * payload;
-    double ring = near.start_seconds + rounds(c, n) * near.latency_seconds +
-                  wire / (intra_rate * near.ceiling) * ramp(near, payload);
-    if (c == Collective::all_reduce && near.small_latency_seconds > 0) {
-      // One-shot: every rank reads every peer's whole buffer.
-      double one_shot =
-          near.small_latency_seconds + (n - 1) * payload / (intra_rate * near.ceiling);
-      return std::min(ring, one_shot);
+    double library = 1e300, one_shot = 1e300;
+    if (kernels != CollectiveKernels::one_shot || c != Collective::all_reduce) {
+      library =
+          ring_seconds(d, c, payload, n, intra_rate, kernels != CollectiveKernels::library_rings);
+      if (c != Collective::send) library *= refined(near, grid_of(c), payload, n);
     }
-    return ring;
+    const bool may = kernels == CollectiveKernels::any || kernels == CollectiveKernels::one_shot;
+    if (may && c == Collective::all_reduce && near.small_latency_seconds > 0)
+      one_shot = one_shot_seconds(d, payload, n, intra_rate) *
+                 refined(near, LinkGridKind::one_shot, payload, n);
+    return std::min(library, one_shot);
   }
   // Hierarchical: the ranks of a node share the crossing, each over its own NIC.
   const LinkCoefficients& far = d.inter->c;

@@ -47,9 +47,7 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
   d.sm_count = a.sm_count.value_or(0);
 }
 
-Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
-                                      std::string_view engine, bool training,
-                                      std::string_view weight_class, Format weights) {
+Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibration& calibration) {
   const Accelerator& a = *cluster.accelerator;
   DeviceModel d;
   fill_units(d, a);
@@ -59,9 +57,6 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
   auto ops = calibration.operators(a);
   if (!ops) return tl::unexpected(ops.error());
   d.operators = *ops;
-  auto eng = calibration.engine(engine_subject(engine, a, training, weight_class, weights));
-  if (!eng) return tl::unexpected(eng.error());
-  d.engine = *eng;
   d.per_node = cluster.per_node;
   d.intra.one_way = cluster.intra.one_way.in_base();
   d.intra.topology = cluster.intra.topology;
@@ -80,6 +75,18 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
     double share = cluster.card.power_limit->over(*a.board_power);
     d.power_scale = std::min(1.0, std::cbrt(share));
   }
+  return d;
+}
+
+Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
+                                      std::string_view engine, bool training,
+                                      std::string_view weight_class, Format weights) {
+  auto d = make_operator_device(cluster, calibration);
+  if (!d) return d;
+  auto eng = calibration.engine(
+      engine_subject(engine, *cluster.accelerator, training, weight_class, weights));
+  if (!eng) return tl::unexpected(eng.error());
+  d->engine = *eng;
   return d;
 }
 
@@ -113,6 +120,15 @@ MathClass math_class(const DeviceModel& d, Format weights, Format activations) {
   if ((activations == Format::f32 || activations == Format::f64) && !info(weights).weight_only)
     return MathClass::fp32;
   return MathClass::half;
+}
+
+MatrixPath matrix_path(const DeviceModel& d, const Operator& op) {
+  const FormatInfo& f = info(op.weights);
+  if (op.widened || (f.weight_only && !f.gguf))
+    return bits_per_element(op.weights) < 6 ? MatrixPath::int4_only : MatrixPath::int8_only;
+  const MathClass c = math_class(d, op.weights, op.activations);
+  if (c == MathClass::fp8 && op.weights == Format::fp8_block) return MatrixPath::fp8_block;
+  return static_cast<MatrixPath>(c);
 }
 
 }  // namespace trigon

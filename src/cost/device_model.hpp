@@ -43,9 +43,15 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
                                       std::string_view engine, bool training,
                                       std::string_view weight_class, Format weights);
 
+// With the coefficients of operators and links, and no engine's.
+Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibration& calibration);
+
 // The class a product of these formats runs in on this device: FP8 weights on a device without
 // FP8 units fall back to 16 bit, weight-only formats always do.
 MathClass math_class(const DeviceModel& d, Format weights, Format activations);
+
+// The kernels that a product takes.
+MatrixPath matrix_path(const DeviceModel& d, const Operator& op);
 
 enum class Bound : std::uint8_t { compute, bandwidth, link, latency };
 
@@ -66,7 +72,11 @@ double list_seconds(const DeviceModel& d, const OperatorList& ops);
 // Collectives. `payload` is the full buffer (nccl-tests' convention). `ranks` consecutive ranks
 // with `stride` between them: stride 1 fills nodes first.
 enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send };
+// Bytes that each rank puts on the wire per byte of the full buffer, over rings.
+double wire_share(Collective c, double ranks);
+// All-reduces take the faster of the library's and the one-shot kernels unless one is asked for.
+enum class CollectiveKernels : std::uint8_t { any, library, library_rings, one_shot };
 double collective_seconds(const DeviceModel& d, Collective c, double payload, int ranks,
-                          int stride = 1);
+                          int stride = 1, CollectiveKernels kernels = CollectiveKernels::any);
 
 }  // namespace trigon

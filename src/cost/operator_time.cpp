@@ -44,9 +44,22 @@ double stream_seconds(const DeviceModel& d, double bytes) {
   return (bytes + s.half_bytes) / (d.bandwidth * s.ceiling * d.engine.stream_factor);
 }
 
+// Rows that one pass of widened weights serves: the larger tiles of weight-only kernels.
+constexpr double kWidenedRows = 128;
+
+// Timed again and again, operands come from the last-level cache as far as it holds them.
+double warm(const DeviceModel& d, double bytes) {
+  if (d.operators.stream.warm_speedup <= 1 || d.l2_bytes <= 0 || bytes <= 0) return bytes;
+  const double share = std::clamp(0.5 - std::log(bytes / d.l2_bytes) / std::log(16.0), 0.0, 1.0);
+  return bytes * (share / d.operators.stream.warm_speedup + 1 - share);
+}
+
 OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
-  MathClass cls = math_class(d, op.weights, op.activations);
-  const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];
+  const MatrixPath path = matrix_path(d, op);
+  const MathClass cls = path == MatrixPath::fp8_block ? MathClass::fp8
+                        : path > MatrixPath::fp4      ? MathClass::half
+                                                      : static_cast<MathClass>(path);
+  const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(path)];
   double peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
   double groups = op.groups;
   double rows_a_group = op.m / groups;
@@ -61,10 +74,17 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   double rate = peak * c.ceiling * d.engine.compute_factor * wave * op.k / (op.k + c.k_half);
   if (op.kind == OperatorKind::grouped_gemm) rate *= d.operators.grouped_factor;
   double compute = 2 * m * n * op.k / rate;
-  double memory = stream_seconds(d, op.weight_bytes + beyond_cache(d, op.data_bytes));
+  if (c.widened_per_second > 0 && path > MatrixPath::fp8_block)
+    compute = std::max(compute, groups * op.n * op.k * std::ceil(rows_a_group / kWidenedRows) /
+                                    (c.widened_per_second * d.engine.compute_factor));
+  double bytes = op.timed_alone ? warm(d, op.weight_bytes + op.data_bytes)
+                                : op.weight_bytes + beyond_cache(d, op.data_bytes);
+  double memory = stream_seconds(d, bytes);
   double latency = d.operators.launch_seconds + c.latency_seconds;
   if (op.kind == OperatorKind::grouped_gemm) latency += d.operators.grouped_latency_seconds;
-  return combine(compute, memory, latency, c.sharpness);
+  OperatorTime t = combine(compute, memory, latency, c.sharpness);
+  if (op.timed_alone) t.seconds = std::max(t.seconds, c.floor_seconds);
+  return t;
 }
 
 // Convolutions run as implicit products. Channels are padded to half a tile: libraries keep narrow
@@ -106,8 +126,9 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   }
   double compute = op.flops * padding * (keys + a.keys_half) /
                    (keys * peak * a.prefill_ceiling * d.engine.attention_factor * fill);
+  double bytes = op.timed_alone ? warm(d, op.data_bytes) : op.data_bytes;
   double memory =
-      (op.data_bytes + a.half_bytes) / (d.bandwidth * a.decode_ceiling * d.engine.attention_factor);
+      (bytes + a.half_bytes) / (d.bandwidth * a.decode_ceiling * d.engine.attention_factor);
   double latency = decode ? a.decode_latency_seconds : a.prefill_latency_seconds;
   return combine(compute, memory, d.operators.launch_seconds + latency, 3);
 }
@@ -125,17 +146,31 @@ OperatorTime scan_time(const DeviceModel& d, const Operator& op) {
                  d.operators.launch_seconds, 3);
 }
 
+// What measured tables of the device say beyond the formula.
+OperatorTime refined(const DeviceModel& d, const Operator& op, OperatorTime t) {
+  if (!d.operators.grids) return t;
+  const GridPlace p = grid_place(d, op);
+  if (p.kind == GridKind::none) return t;
+  const UtilisationGrid& grid = d.operators.grids->of[static_cast<std::size_t>(p.kind)];
+  if (grid.empty()) return t;
+  const double longer = std::exp(grid.at(p.at));
+  t.seconds *= longer;
+  t.compute_seconds *= longer;
+  t.memory_seconds *= longer;
+  return t;
+}
+
 }  // namespace
 
 OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
   switch (op.kind) {
     case OperatorKind::gemm:
     case OperatorKind::grouped_gemm:
-      return matrix_time(d, op);
+      return refined(d, op, matrix_time(d, op));
     case OperatorKind::convolution:
       return convolution_time(d, op);
     case OperatorKind::attention:
-      return attention_time(d, op);
+      return refined(d, op, attention_time(d, op));
     case OperatorKind::scan:
       return scan_time(d, op);
     case OperatorKind::elementwise:

@@ -1,302 +1,357 @@
 #include "evidence/calibrate_operators.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "evidence/csv.hpp"
-#include "evidence/fit.hpp"
-#include "evidence/operator_samples.hpp"
+#include "evidence/fit_operators.hpp"
+#include "evidence/statistics.hpp"
+#include "evidence/timed_operators.hpp"
 
 namespace trigon {
 namespace {
 
-DeviceModel bare_device(const Accelerator& a) {
-  DeviceModel d;
-  d.accelerator = &a;
-  fill_units(d, a);
-  for (MatrixCoefficients& m : d.operators.matrix) m = {0.8, 150, 0.5, 3, 1e-7, 0};
-  d.operators.stream = {0.8, 1e5, 0};
-  d.operators.attention = {0.5, 500, 1e-5, 0.8, 1e5, 5e-6, 0};
-  d.operators.grouped_latency_seconds = 2e-5;
-  d.operators.launch_seconds = 3e-6;
-  d.per_node = 8;
-  d.intra.one_way = a.peer_link.one_way.in_base();
-  if (d.intra.one_way <= 0 && a.pcie_one_way) d.intra.one_way = a.pcie_one_way->in_base();
-  d.intra.topology = PeerTopology::fabric_switch;
-  return d;
+constexpr const char* kScratch = "calibration";
+
+Calibration calibration_of(FactStore& store, const Bench& bench,
+                           const std::vector<CoefficientSheet>& sheets) {
+  for (const DeviceModel& d : bench.devices)
+    if (d.accelerator->sheet) store.add(*d.accelerator->sheet);
+  for (const CoefficientSheet& s : sheets)
+    if (auto sheet = parse_fact_sheet(write_sheet(s, kScratch, "2000-01-01", ""), s.id))
+      store.add(std::move(*sheet));
+  auto c = Calibration::load(store);
+  return c ? std::move(*c) : Calibration();
 }
 
-double predicted(const DeviceModel& d, const Sample& s) {
-  double t = 0;
-  for (const Operator& op : s.ops) t += operator_time(d, op).seconds;
-  return t;
-}
+// Predictions of a fit for rows that it has not seen: ln(predicted / measured) by device and block.
+struct Errors {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> of;
 
-double log_error(double a, double b) { return std::fabs(std::log(a / b)); }
-
-// Half width of the central 68 % of the held-out log errors.
-template <class F>
-double held_out_error(std::size_t n, F&& error) {
-  std::vector<double> e;
-  for (std::size_t i = 0; i < n; ++i)
-    if (double v = error(i); v >= 0) e.push_back(v);
-  if (e.empty()) return 0;
-  std::sort(e.begin(), e.end());
-  return e[std::min(e.size() - 1, e.size() * 68 / 100)];
-}
-
-// Fits one block; `apply` copies trial coefficients into every device.
-double fit_block(Bench& bench, const std::string& block, OperatorCoefficients& trial,
-                 std::vector<FitParameter> parameters, int iterations) {
-  const std::vector<Sample>& all = bench.samples[block];
-  auto loss = [&] {
-    for (DeviceModel& d : bench.devices) d.operators = trial;
-    double sum = 0;
-    std::size_t n = 0;
-    for (const Sample& s : all)
-      if (!s.held_out) sum += log_error(predicted(bench.devices[s.device], s), s.seconds), ++n;
-    return n ? sum / static_cast<double>(n) : 0;
-  };
-  minimise(parameters, loss, iterations, 20240607);
-  loss();
-  return held_out_error(all.size(), [&](std::size_t i) {
-    return all[i].held_out
-               ? log_error(predicted(bench.devices[all[i].device], all[i]), all[i].seconds)
-               : -1;
-  });
-}
-
-CoefficientBlock matrix_block(const std::string& name, const MatrixCoefficients& m,
-                              std::size_t rows) {
-  return {name,
-          {{"ceiling", m.ceiling},
-           {"k_half", m.k_half},
-           {"wave_exponent", m.wave_exponent},
-           {"sharpness", m.sharpness},
-           {"latency_seconds", m.latency_seconds},
-           {"error", m.error}},
-          rows};
-}
-
-CoefficientSheet fit_family(const std::string& family, Bench& bench) {
-  CoefficientSheet sheet;
-  sheet.id = "operators/" + family;
-  for (const std::string& f : bench.files) sheet.source += (sheet.source.empty() ? "" : "; ") + f;
-  OperatorCoefficients c = bench.devices[0].operators;
-  auto matrix_parameters = [&](MathClass cls) {
-    MatrixCoefficients& m = c.matrix[static_cast<std::size_t>(cls)];
-    return std::vector<FitParameter>{{&m.ceiling, 0.05, 1.0},
-                                     {&m.k_half, 1, 4000},
-                                     {&m.wave_exponent, 0.01, 1},
-                                     {&m.sharpness, 1, 10},
-                                     {&m.latency_seconds, 1e-8, 1e-4}};
-  };
-  auto rows = [&](const char* block) { return bench.samples[block].size(); };
-  if (rows("half")) {
-    auto p = matrix_parameters(MathClass::half);
-    p.push_back({&c.stream.ceiling, 0.2, 1.0});
-    p.push_back({&c.stream.half_bytes, 1, 4e6});
-    p.push_back({&c.launch_seconds, 5e-7, 2e-5});
-    double error = fit_block(bench, "half", c, p, 2500);
-    MatrixCoefficients& m = c.matrix[static_cast<std::size_t>(MathClass::half)];
-    m.error = error;
-    sheet.blocks.push_back(matrix_block("half", m, rows("half")));
-    sheet.blocks.push_back(
-        {"stream",
-         {{"ceiling", c.stream.ceiling}, {"half_bytes", c.stream.half_bytes}, {"error", error}},
-         rows("half")});
-    sheet.blocks.push_back(
-        {"launch", {{"seconds", c.launch_seconds}, {"error", error}}, rows("half")});
+  void add(const std::string& device, const std::string& block, double predicted, double measured) {
+    if (predicted > 0) of[{device, block}].push_back(std::log(predicted / measured));
   }
-  for (auto [block, cls] : {std::pair<const char*, MathClass>{"fp8", MathClass::fp8},
-                            {"fp4", MathClass::fp4},
-                            {"int8", MathClass::int8}}) {
-    if (!rows(block)) continue;
-    double error = fit_block(bench, block, c, matrix_parameters(cls), 1500);
-    MatrixCoefficients& m = c.matrix[static_cast<std::size_t>(cls)];
-    m.error = error;
-    sheet.blocks.push_back(matrix_block(block, m, rows(block)));
+  void add(const Errors& other) {
+    for (const auto& [key, logs] : other.of)
+      of[key].insert(of[key].end(), logs.begin(), logs.end());
   }
-  if (rows("attention_prefill") && rows("attention_decode")) {
-    AttentionCoefficients& a = c.attention;
-    double pe = fit_block(bench, "attention_prefill", c,
-                          {{&a.prefill_ceiling, 0.02, 1},
-                           {&a.keys_half, 1, 20000},
-                           {&a.prefill_latency_seconds, 1e-7, 1e-4}},
-                          800);
-    double de = fit_block(bench, "attention_decode", c,
-                          {{&a.decode_ceiling, 0.05, 1},
-                           {&a.half_bytes, 1, 5e7},
-                           {&a.decode_latency_seconds, 1e-7, 5e-5}},
-                          800);
-    sheet.blocks.push_back({"attention",
-                            {{"prefill_ceiling", a.prefill_ceiling},
-                             {"keys_half", a.keys_half},
-                             {"decode_ceiling", a.decode_ceiling},
-                             {"half_bytes", a.half_bytes},
-                             {"prefill_latency_seconds", a.prefill_latency_seconds},
-                             {"decode_latency_seconds", a.decode_latency_seconds},
-                             {"error", std::max(pe, de)}},
-                            rows("attention_prefill") + rows("attention_decode")});
+  // Sums do not depend on which job ended first.
+  void sort() {
+    for (auto& [key, logs] : of) std::sort(logs.begin(), logs.end());
   }
-  if (rows("grouped")) {
-    double error =
-        fit_block(bench, "grouped", c,
-                  {{&c.grouped_factor, 0.1, 1.5}, {&c.grouped_latency_seconds, 1e-6, 2e-4}}, 600);
-    sheet.blocks.push_back({"grouped",
-                            {{"factor", c.grouped_factor},
-                             {"latency_seconds", c.grouped_latency_seconds},
-                             {"error", error}},
-                            rows("grouped")});
-  }
-  return sheet;
-}
-
-CoefficientSheet fit_link(const std::string& link, DeviceModel d, const Bench& bench) {
-  const auto& large = bench.links.at(link);
-  LinkCoefficients& c = d.intra.c;
-  c.ceiling = 0.8, c.half_bytes = 1e6, c.ramp = 0.5, c.sharing = 0.05;
-  c.latency_seconds = 1e-6, c.start_seconds = 5e-6;
-  auto error_of = [&](const CollectiveSample& s) {
-    return log_error(collective_seconds(d, s.collective, s.payload, s.ranks), s.seconds);
-  };
-  auto loss_of = [&](const std::vector<CollectiveSample>& all) {
-    double sum = 0;
-    std::size_t n = 0;
-    for (const CollectiveSample& s : all)
-      if (!s.held_out) sum += error_of(s), ++n;
-    return n ? sum / static_cast<double>(n) : 0;
-  };
-  minimise(
-      {{&c.ceiling, 0.02, 1.1},
-       {&c.half_bytes, 1e3, 1e9},
-       {&c.ramp, 0.05, 1},
-       {&c.sharing, 0.01, 1.5},
-       {&c.latency_seconds, 1e-8, 1e-4},
-       {&c.start_seconds, 1e-7, 1e-4}},
-      [&] { return loss_of(large); }, 3000, 7);
-  auto small = bench.links.find("small/" + link);
-  if (small != bench.links.end()) {
-    c.small_latency_seconds = 5e-6;
-    minimise(
-        {{&c.small_latency_seconds, 1e-7, 1e-4}}, [&] { return loss_of(small->second); }, 200, 7);
-  }
-  double small_latency = c.small_latency_seconds;
-  c.small_latency_seconds = 0;  // the library's own collectives are judged without it
-  double error = held_out_error(
-      large.size(), [&](std::size_t i) { return large[i].held_out ? error_of(large[i]) : -1; });
-  CoefficientSheet sheet;
-  sheet.id = "link/" + link;
-  for (const std::string& f : bench.files) sheet.source += (sheet.source.empty() ? "" : "; ") + f;
-  sheet.blocks.push_back({"",
-                          {{"ceiling", c.ceiling},
-                           {"half_bytes", c.half_bytes},
-                           {"ramp", c.ramp},
-                           {"sharing", c.sharing},
-                           {"latency_seconds", c.latency_seconds},
-                           {"start_seconds", c.start_seconds},
-                           {"small_latency_seconds", small_latency},
-                           {"error", error}},
-                          large.size()});
-  return sheet;
-}
-
-// Geometric mean over families, block by block; the error is how far the families lie from it.
-CoefficientSheet mean_sheet(const std::string& id, const std::vector<CoefficientSheet>& sheets) {
-  CoefficientSheet out;
-  out.id = id;
-  out.source = "geometric mean over:";
-  std::map<std::string, std::map<std::string, std::vector<double>>> values;
-  for (const CoefficientSheet& s : sheets) {
-    out.source += " " + s.id;
-    for (const CoefficientBlock& b : s.blocks)
-      for (const auto& [k, v] : b.values) values[b.name][k].push_back(std::max(v, 1e-12));
-  }
-  for (const auto& [block, keys] : values) {
-    CoefficientBlock b{block, {}, 0};
-    double spread = 0;
-    for (const auto& [k, v] : keys) {
-      double sum = 0;
-      for (double x : v) sum += std::log(x);
-      double mean = sum / static_cast<double>(v.size());
-      if (k == "ceiling" || k == "prefill_ceiling" || k == "factor" || k == "seconds")
-        for (double x : v) spread = std::max(spread, std::fabs(std::log(x) - mean));
-      b.values.push_back({k, std::exp(mean)});
-      b.rows = v.size();
+  void report(const std::string& left_out, std::vector<LeftOutError>& out) const {
+    for (const auto& [key, logs] : of) {
+      LeftOutError e{left_out, key.first, key.second, logs.size(), 0, 0, 0};
+      std::vector<double> off;
+      for (double l : logs) off.push_back(std::fabs(std::exp(l) - 1)), e.bias += l;
+      std::sort(off.begin(), off.end());
+      e.median = off[off.size() / 2];
+      e.p90 = off[off.size() * 9 / 10];
+      e.bias = std::exp(e.bias / static_cast<double>(logs.size())) - 1;
+      out.push_back(std::move(e));
     }
-    for (auto& [k, v] : b.values)
-      if (k == "error") v = std::sqrt(v * v + std::max(spread, 0.15) * std::max(spread, 0.15));
-    out.blocks.push_back(std::move(b));
   }
-  return out;
+  // Half width of the central 68 % of log errors of the rows that `which` selects.
+  double sigma(const std::function<bool(const std::string&, const std::string&)>& which) const {
+    std::vector<double> off;
+    for (const auto& [key, logs] : of)
+      if (which(key.first, key.second))
+        for (double l : logs) off.push_back(std::fabs(l));
+    if (off.empty()) return 0;
+    std::sort(off.begin(), off.end());
+    return off[off.size() * 68 / 100];
+  }
+};
+
+void run_all(const std::vector<std::function<void()>>& jobs) {
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t i; (i = next.fetch_add(1)) < jobs.size();) jobs[i]();
+  };
+  std::vector<std::thread> pool;
+  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) pool.emplace_back(work);
+  work();
+  for (std::thread& t : pool) t.join();
 }
 
-}  // namespace
+void predict_operators(const Bench& bench, const std::vector<CoefficientSheet>& sheets,
+                       const KeepSample& judged, Errors& errors) {
+  FactStore store;
+  const Calibration c = calibration_of(store, bench, sheets);
+  std::vector<std::optional<DeviceModel>> devices;
+  for (const DeviceModel& bare : bench.devices) {
+    auto ops = c.operators(*bare.accelerator);
+    devices.emplace_back();
+    if (!ops) continue;
+    devices.back() = bare;
+    devices.back()->operators = *ops;
+  }
+  for (const Sample& s : bench.samples)
+    if (const auto& d = devices[s.device]; d && judged(s))
+      errors.add(d->accelerator->id, sample_block(*d, s), sample_seconds(*d, s), s.seconds);
+}
 
-Result<std::vector<CoefficientSheet>> calibrate_operators(
-    const std::vector<const Accelerator*>& devices, const std::vector<OperatorTables>& tables) {
-  std::map<std::string, Bench> families;
-  std::map<std::string, Bench> links;
-  for (const OperatorTables& t : tables) {
-    auto it = std::find_if(devices.begin(), devices.end(),
-                           [&](const Accelerator* a) { return a->id == t.accelerator; });
-    if (it == devices.end())
+const char* collective_name(const CollectiveSample& s) {
+  if (s.kernels == CollectiveKernels::one_shot) return "one_shot";
+  constexpr const char* names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                   "send"};
+  return names[static_cast<std::size_t>(s.collective)];
+}
+
+void predict_collectives(const Bench& bench, const std::vector<CoefficientSheet>& sheets,
+                         const KeepCollective& judged, Errors& errors) {
+  FactStore store;
+  const Calibration c = calibration_of(store, bench, sheets);
+  std::vector<DeviceModel> machines;
+  for (const Bench::Machine& m : bench.machines) {
+    machines.push_back(m.device);
+    if (auto near = c.link(m.link, false)) machines.back().intra.c = *near;
+    if (machines.back().inter)
+      if (auto far = c.link("", true)) machines.back().inter->c = *far;
+  }
+  for (const CollectiveSample& s : bench.collectives) {
+    if (!judged(s)) continue;
+    const Bench::Machine& m = bench.machines[s.machine];
+    const bool far = s.ranks > m.device.per_node;
+    const char* size = s.payload >= 1048576 ? " >= 1 MiB" : " < 1 MiB";
+    errors.add(far ? "between nodes" : m.accelerator, collective_name(s) + std::string(size),
+               collective_sample_seconds(machines[s.machine], s), s.seconds);
+  }
+}
+
+// The errors of unseen rows go into the sheets whose numbers made them.
+void put_errors(const Bench& bench, const Errors& shapes, const Errors& devices,
+                const Errors& collectives, std::vector<CoefficientSheet>& sheets) {
+  std::map<std::string, std::string> family;
+  std::set<std::string> vendors;
+  for (const DeviceModel& d : bench.devices) {
+    family[d.accelerator->id] = d.accelerator->family;
+    vendors.insert(d.accelerator->vendor);
+  }
+  auto starts = [](const std::string& s, const std::string& with) { return s.rfind(with, 0) == 0; };
+  for (CoefficientSheet& s : sheets) {
+    const std::string name = s.id.substr(s.id.find('/') + 1);
+    const bool shared = name == "any" || vendors.count(name) > 0;
+    const Errors& from = shared ? devices : shapes;
+    auto mine = [&](const std::string& device) {
+      return shared || device == name || (family.count(device) && family.at(device) == name);
+    };
+    if (starts(s.id, "link/")) {
+      const double e = collectives.sigma([&](const std::string& device, const std::string&) {
+        if (name == "any-between-nodes") return device == "between nodes";
+        if (name == "any-inside-node") return device != "between nodes";
+        return std::any_of(bench.machines.begin(), bench.machines.end(), [&](const auto& m) {
+          return m.link == name && m.accelerator == device;
+        });
+      });
+      // Links nobody measured are further off than the measured ones are from their own curves.
+      s.blocks[0].values.push_back({"error", std::max(e, starts(name, "any-") ? 0.3 : 0.05)});
+      for (GridBlock& g : s.grids)
+        g.grid.error = collectives.sigma([&](const std::string& device, const std::string& block) {
+          return starts(block, g.name) &&
+                 std::any_of(bench.machines.begin(), bench.machines.end(), [&](const auto& m) {
+                   return m.link == name && m.accelerator == device;
+                 });
+        });
+      continue;
+    }
+    for (GridBlock& g : s.grids)
+      g.grid.error =
+          std::max(0.02, from.sigma([&](const std::string& device, const std::string& block) {
+            return mine(device) && block == g.name;
+          }));
+    for (CoefficientBlock& b : s.blocks) {
+      const double e = from.sigma([&](const std::string& device, const std::string& block) {
+        if (!mine(device)) return false;
+        if (b.name == "attention") return starts(block, "prefill") || starts(block, "decode");
+        if (b.name == "grouped") return starts(block, "grouped");
+        if (b.name == "stream" || b.name == "launch") return block == "gemm.half";
+        return block == "gemm." + b.name;
+      });
+      b.values.push_back({"error", std::max(e, 0.02)});
+    }
+  }
+}
+
+Result<Bench> read_bench(const OperatorInputs& in) {
+  Bench bench;
+  std::map<std::string, std::size_t> known;
+  auto device = [&](const Accelerator& a) {
+    auto [it, fresh] = known.emplace(a.id, bench.devices.size());
+    if (fresh) bench.devices.push_back(bare_device(a));
+    return it->second;
+  };
+  const DeviceNames by_name = [&](const std::string& name) -> std::optional<std::size_t> {
+    const Accelerator* a = in.accelerator(name);
+    if (!a) return std::nullopt;
+    return device(*a);
+  };
+  auto machine = [&](const Cluster& cluster) {
+    DeviceModel d = bare_device(*cluster.accelerator);
+    d.per_node = cluster.per_node;
+    d.intra.one_way = cluster.intra.one_way.in_base();
+    d.intra.topology = cluster.intra.topology;
+    d.intra.mesh = cluster.intra.mesh;
+    if (cluster.inter)
+      d.inter = DeviceModel::Wire{cluster.inter->one_way.in_base(), cluster.inter->topology, 0, {}};
+    bench.machines.push_back({d, link_sheet(cluster.intra), cluster.accelerator->id});
+    return bench.machines.size() - 1;
+  };
+  for (const OperatorTables& t : in.tables) {
+    const Accelerator* a = t.accelerator.empty() ? nullptr : in.accelerator(t.accelerator);
+    if (!t.accelerator.empty() && !a)
       return fail(ErrorCode::unknown_name,
                   message(BaseMessage::unknown_name, "accelerator", t.accelerator),
                   t.directory.string());
-    const Accelerator& a = **it;
-    Bench& bench = families[a.family];
-    std::size_t device = bench.devices.size();
-    bench.devices.push_back(bare_device(a));
-    std::string link = a.peer_link.type.empty() ? "pcie" : a.peer_link.type;
-    Bench& wires = links[link];
-    wires.link_device.emplace(link, bare_device(a));
     std::vector<std::filesystem::path> files;
     std::error_code ec;
     for (const auto& entry : std::filesystem::directory_iterator(t.directory, ec))
-      files.push_back(entry.path());
+      if (entry.path().extension() == ".csv") files.push_back(entry.path());
     if (ec)
       return fail(ErrorCode::unreadable, message(BaseMessage::cannot_open, ec.message()),
                   t.directory.string());
     std::sort(files.begin(), files.end());
-    double l2 = a.l2 ? a.l2->in_base() : 0;
+    std::size_t of = 0, wires = 0;
+    if (a) {
+      of = device(*a);
+      auto cluster = in.machine(*a, 8);
+      if (!cluster) return tl::unexpected(cluster.error());
+      wires = machine(*cluster);
+    }
     for (const auto& file : files) {
-      std::string name = file.filename().string();
-      if (file.extension() != ".csv") continue;
+      if (!reads_table(file.filename().string())) continue;
       auto table = read_csv(file);
       if (!table) return tl::unexpected(table.error());
-      add_samples(*table, name, device, l2, link, bench, wires);
+      // Tables of a folder without a device name one in each row.
+      if (!a && !table->column("Device")) continue;
+      add_samples(*table, file.filename().string(), of, by_name, wires, bench);
     }
   }
-  std::vector<CoefficientSheet> out, operators, near;
-  for (auto& [family, bench] : families)
-    if (!bench.samples.empty()) operators.push_back(fit_family(family, bench));
-  for (auto& [link, bench] : links)
-    if (bench.links.count(link)) near.push_back(fit_link(link, bench.link_device.at(link), bench));
-  out = operators;
-  out.push_back(mean_sheet("operators/any", operators));
-  out.insert(out.end(), near.begin(), near.end());
-  out.push_back(mean_sheet("link/any-inside-node", near));
-  // Networks are taken to ramp up and start as links inside nodes do until one is measured.
-  out.push_back(mean_sheet("link/any-between-nodes", near));
+  for (const Case& c : in.collectives) {
+    if (!c.timed || !c.timed->operators.empty() || c.hardware.empty()) continue;
+    CollectiveSample s;
+    s.collective = c.timed->collective;
+    s.kernels = c.timed->kernels;
+    s.payload = c.timed->payload;
+    s.ranks = c.timed->ranks;
+    s.seconds = wire_share(s.collective, s.ranks) * s.payload / c.measured;
+    s.fold = c.fold % kTimedFolds;
+    s.machine = machine(c.hardware.front());
+    bench.collectives.push_back(s);
+  }
+  return bench;
+}
+
+}  // namespace
+
+Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
+  auto read = read_bench(inputs);
+  if (!read) return tl::unexpected(read.error());
+  const Bench& bench = *read;
+  OperatorCalibration out;
+  auto fit = [&](const KeepSample& ops, const KeepCollective& comm) {
+    std::vector<CoefficientSheet> sheets = fit_operators(bench, ops);
+    for (CoefficientSheet& s : fit_links(bench, comm)) sheets.push_back(std::move(s));
+    return sheets;
+  };
+  Errors shapes, devices, dimensions, frameworks, collectives, links;
+  // Each job fits without some rows and judges itself on them; they share nothing but the rows.
+  std::vector<std::function<void()>> jobs;
+  std::mutex adding;
+  auto judge = [&](const std::vector<CoefficientSheet>& sheets, const KeepSample& rows, Errors& into) {
+    Errors own;
+    predict_operators(bench, sheets, rows, own);
+    const std::lock_guard<std::mutex> lock(adding);
+    into.add(own);
+  };
+  auto judge_links = [&](const std::vector<CoefficientSheet>& sheets, const KeepCollective& rows,
+                         Errors& into) {
+    Errors own;
+    predict_collectives(bench, sheets, rows, own);
+    const std::lock_guard<std::mutex> lock(adding);
+    into.add(own);
+  };
+  out.unseen.resize(kTimedFolds);
+  for (int fold = 0; fold < kTimedFolds; ++fold)
+    jobs.push_back([&, fold] {
+      auto& sheets = out.unseen[static_cast<std::size_t>(fold)];
+      sheets = fit([=](const Sample& s) { return s.fold != fold; },
+                   [=](const CollectiveSample& s) { return s.fold != fold; });
+      judge(sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
+      judge_links(sheets, [=](const CollectiveSample& s) { return s.fold == fold; }, collectives);
+    });
+  for (std::size_t d = 0; d < bench.devices.size(); ++d)
+    jobs.push_back([&, d] {
+      const Accelerator& a = *bench.devices[d].accelerator;
+      const auto of = [&](const CollectiveSample& s) {
+        return bench.machines[s.machine].accelerator == a.id;
+      };
+      judge(fit_operators(bench, [=](const Sample& s) { return s.device != d; }, a.family),
+            [=](const Sample& s) { return s.device == d; }, devices);
+      judge_links(fit_links(bench, [&](const CollectiveSample& s) { return !of(s); }), of, links);
+    });
+  // A quarter of the n x k, or of the heads, at a time.
+  for (std::uint32_t part = 0; part < 4; ++part)
+    jobs.push_back([&, part] {
+      judge(fit_operators(bench, [=](const Sample& s) { return s.shape_kind % 4 != part; }),
+            [=](const Sample& s) { return s.shape_kind % 4 == part; }, dimensions);
+    });
+  for (std::uint32_t f = 0; f < bench.sources.size(); ++f)
+    jobs.push_back([&, f] {
+      const auto of = [=](const Sample& s) { return s.source == f; };
+      if (std::none_of(bench.samples.begin(), bench.samples.end(), of)) return;
+      judge(fit_operators(bench, [=](const Sample& s) { return s.source != f; }), of, frameworks);
+    });
+  jobs.push_back([&] {
+    out.shipped =
+        fit([](const Sample&) { return true; }, [](const CollectiveSample&) { return true; });
+  });
+  run_all(jobs);
+  for (Errors* e : {&shapes, &devices, &dimensions, &frameworks, &collectives, &links}) e->sort();
+  put_errors(bench, shapes, devices, collectives, out.shipped);
+  for (auto& sheets : out.unseen) put_errors(bench, shapes, devices, collectives, sheets);
+  shapes.report("shape", out.left_out);
+  collectives.report("shape", out.left_out);
+  devices.report("device", out.left_out);
+  links.report("device", out.left_out);
+  dimensions.report("dimensions", out.left_out);
+  frameworks.report("framework", out.left_out);
   return out;
 }
 
-std::string write_sheet(const CoefficientSheet& s, const std::string& date,
+std::string write_sheet(const CoefficientSheet& s, const std::string& kind, const std::string& date,
                         const std::string& command) {
   std::string out = "# Written by `" + command + "`; run it again instead of editing.\n";
   std::string source;
   for (char c : s.source) source += c == '"' || c == '\\' ? '\'' : c;
-  out += fmt::format("kind = \"calibration\"\nid = \"{}\"\nsource = \"{}\"\ndate = \"{}\"\n", s.id,
+  out += fmt::format("kind = \"{}\"\nid = \"{}\"\nsource = \"{}\"\ndate = \"{}\"\n", kind, s.id,
                      source, date);
   for (const CoefficientBlock& b : s.blocks) {
     if (!b.name.empty()) out += "\n[" + b.name + "]\n";
     for (const auto& [k, v] : b.values) out += fmt::format("{} = {:.4g}\n", k, v);
     out += fmt::format("rows = {}\n", b.rows);
   }
+  for (const GridBlock& g : s.grids) {
+    out += fmt::format("\n[[grid]]\noperator = \"{}\"\nfitted_on = {}\nerror = {:.3g}\nrows = [\n",
+                       g.name, g.rows, g.grid.error);
+    for (const std::string& row : g.grid.rows()) out += "  \"" + row + "\",\n";
+    out += "]\n";
+  }
+  return out;
+}
+
+std::string write_left_out(const std::vector<LeftOutError>& errors) {
+  std::string out = "left_out,device,operator,rows,median_error,p90_error,bias\n";
+  for (const LeftOutError& e : errors)
+    out += fmt::format("{},{},{},{},{:.4f},{:.4f},{:+.4f}\n", e.left_out, e.group, e.block, e.rows,
+                       e.median, e.p90, e.bias);
   return out;
 }
 

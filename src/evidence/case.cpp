@@ -40,6 +40,15 @@ CaseOrRefusal judged_unseen(CaseOrRefusal read, const Row& row, const RowNames& 
   return read;
 }
 
+CaseOrRefusal timed(CaseOrRefusal read, const Row& row, const RowNames& names) {
+  auto* c = std::get_if<Case>(&read);
+  if (!c) return read;
+  if (names.unseen_operators && row.has_column("fold"))
+    c->timed->calibration = names.unseen_operators(c->fold);
+  if (!c->timed->calibration) c->timed->calibration = names.shipped;
+  return read;
+}
+
 }  // namespace
 
 CaseOrRefusal read_case(Schema schema, const Row& row, const RowNames& names) {
@@ -50,10 +59,13 @@ CaseOrRefusal read_case(Schema schema, const Row& row, const RowNames& names) {
       return judged_unseen(read_infer_case(row, names), row, names);
     case Schema::memory:
       return judged_unseen(read_memory_case(row, names), row, names);
-    case Schema::serving:
     case Schema::ops:
+      return timed(read_ops_case(row, names), row, names);
     case Schema::comm:
+      return timed(read_comm_case(row, names), row, names);
     case Schema::matmul:
+      return timed(read_matmul_case(row, names), row, names);
+    case Schema::serving:
     case Schema::run:
       break;
   }

@@ -13,6 +13,7 @@
 #include "decide/verbs.hpp"
 #include "evidence/readout.hpp"
 #include "evidence/row.hpp"
+#include "evidence/timed_case.hpp"
 #include "model/item_options.hpp"
 
 namespace trigon {
@@ -55,6 +56,8 @@ struct Case {
   // When set, the readout's seconds of this question are taken off: a chunk of a prompt behind
   // tokens already in the cache is the whole less the part before.
   std::optional<Question> before;
+  // Set: operators or a collective timed alone; the question is not asked.
+  std::optional<TimedCase> timed;
   bool tuned = false;  // what the row leaves open was tuned: the best legal plan
   Readout readout;
   double measured = 0;  // in the readout's unit
@@ -93,6 +96,10 @@ struct RowNames {
   // The coefficients fitted without a fold, for rows of the evidence that coefficients were fitted
   // on. Null (or no function): those that ship.
   std::function<const Calibration*(int fold)> unseen;
+  // The same for operators and collectives timed alone, which have folds of their own; without
+  // them those that ship.
+  std::function<const Calibration*(int fold)> unseen_operators;
+  const Calibration* shipped = nullptr;
 };
 
 CaseOrRefusal read_case(Schema schema, const Row& row, const RowNames& names);
@@ -105,5 +112,10 @@ std::optional<Refusal> read_item_training(const Row& row, Case& c);
 CaseOrRefusal read_train_case(const Row& row, const RowNames& names);
 CaseOrRefusal read_infer_case(const Row& row, const RowNames& names);
 CaseOrRefusal read_memory_case(const Row& row, const RowNames& names);
+CaseOrRefusal read_ops_case(const Row& row, const RowNames& names);
+CaseOrRefusal read_comm_case(const Row& row, const RowNames& names);
+CaseOrRefusal read_matmul_case(const Row& row, const RowNames& names);
+// "all_reduce", "alltoall", as tables and nccl-tests write them.
+std::optional<Collective> collective_by_name(std::string_view name);
 
 }  // namespace trigon

@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include "evidence/timed_operators.hpp"
 #include "hardware/parse.hpp"
 #include "model/gguf_file_type.hpp"
 
@@ -105,6 +106,7 @@ Result<Cluster> machine(const HardwareCatalog& hardware, const MachineColumns& m
 
 RowNames row_names(const Catalogues& all) {
   RowNames n;
+  n.shipped = &all.calibration;
   n.hardware = [&all](std::string_view name) {
     auto found = all.hardware.accelerators.resolve_all(name);
     if (found) return *found;
@@ -149,12 +151,27 @@ std::vector<Calibration> unseen_calibrations(const Catalogues& all) {
   return out;
 }
 
+std::vector<Calibration> unseen_operators(const Catalogues& all) {
+  std::vector<Calibration> out;
+  for (int fold = 0; fold < kTimedFolds; ++fold) {
+    const std::string kind = operator_fold_kind(fold);
+    if (!all.facts.find(kind, "operators/any")) return {};
+    out.push_back(all.calibration.with_operators(all.facts, kind));
+  }
+  return out;
+}
+
 RowNames row_names_unseen(const Catalogues& all) {
   auto folds = std::make_shared<std::vector<Calibration>>(unseen_calibrations(all));
   RowNames n = row_names(all);
   n.unseen = [folds](int fold) -> const Calibration* {
     const auto i = static_cast<std::size_t>(fold);
     return fold < 0 || i >= folds->size() ? nullptr : &(*folds)[i];
+  };
+  auto operators = std::make_shared<std::vector<Calibration>>(unseen_operators(all));
+  n.unseen_operators = [operators](int fold) -> const Calibration* {
+    const auto i = static_cast<std::size_t>(fold);
+    return fold < 0 || i >= operators->size() ? nullptr : &(*operators)[i];
   };
   return n;
 }

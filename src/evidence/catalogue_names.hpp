@@ -15,5 +15,7 @@ RowNames row_names_unseen(const Catalogues& all);
 Predictor catalogue_predictor(const Catalogues& all);
 // Coefficients without each fold of the evidence; empty when none are among the facts.
 std::vector<Calibration> unseen_calibrations(const Catalogues& all);
+// The same for operators and collectives, by the folds of their shapes.
+std::vector<Calibration> unseen_operators(const Catalogues& all);
 
 }  // namespace trigon

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "lower/lower.hpp"
+#include <fmt/format.h>
+
+#include "evidence/timed_operators.hpp"
 
 namespace trigon {
 namespace {
@@ -15,13 +17,17 @@ std::uint64_t hash_of(const CsvRow& row) {
   return h ^ (h >> 29);
 }
 
-constexpr double kTinyBytes = 1e6;
+std::uint32_t kind_hash(std::initializer_list<double> dimensions) {
+  std::uint64_t h = 1469598103934665603ULL;
+  for (double d : dimensions) h = (h ^ static_cast<std::uint64_t>(d)) * 1099511628211ULL;
+  return static_cast<std::uint32_t>(h ^ (h >> 32));
+}
 
 struct Columns {
   const CsvTable& table;
-  double number(const CsvRow& row, const char* name) const {
+  double number(const CsvRow& row, const char* name, double otherwise = 0) const {
     auto c = table.column(name);
-    double v = 0;
+    double v = otherwise;
     if (c) {
       const std::string& s = row.fields[*c];
       std::from_chars(s.data(), s.data() + s.size(), v);
@@ -34,135 +40,169 @@ struct Columns {
   }
 };
 
+// Rows of a table for each of its number formats: enough for a grid.
+constexpr std::size_t kTableRows = 12000;
+
 // About `wanted` rows, chosen by their hash.
-std::vector<const CsvRow*> sample_rows(const CsvTable& t, std::size_t wanted) {
-  std::vector<const CsvRow*> out;
-  std::uint64_t keep = std::max<std::size_t>(1, t.rows.size() / std::max<std::size_t>(1, wanted));
-  for (const CsvRow& r : t.rows)
-    if ((hash_of(r) >> 8) % keep == 0) out.push_back(&r);
-  return out;
-}
-
-Format operand(const std::string& dtype) {
-  if (dtype == "fp8") return Format::fp8_tensor;
-  if (dtype == "nvfp4") return Format::nvfp4;
-  if (dtype == "sq") return Format::int8;
-  return Format::bf16;
-}
-
-Operator matrix(OperatorKind kind, double m, double n, double k, double groups, double read,
-                Format weights) {
-  Operator op;
-  op.kind = kind;
-  op.m = m, op.n = n, op.k = k, op.groups = groups;
-  op.weights = weights;
-  op.flops = 2 * m * n * k;
-  op.weight_bytes = read * n * k * bits_per_element(weights) / 8;
-  op.data_bytes = (m * k + m * n) * 2;
-  return op;
-}
-
-Operator attention(double batch, double queries, double keys, double context, double heads,
-                   double kv_heads, double dim, double cache_bytes) {
-  Operator op;
-  op.kind = OperatorKind::attention;
-  op.sequences = batch;
-  op.query_tokens = queries;
-  op.key_tokens = keys;
-  op.group_size = heads / std::max(1.0, kv_heads);
-  op.m = heads, op.n = kv_heads, op.k = dim;
-  op.flops = 2 * batch * queries * keys * heads * 2 * dim;
-  op.data_bytes =
-      batch * context * kv_heads * 2 * dim * cache_bytes + batch * queries * heads * 2 * dim * 2;
-  return op;
+bool taken(const CsvTable& t, std::uint64_t hash, std::size_t wanted) {
+  const std::uint64_t keep = std::max<std::size_t>(1, t.rows.size() / wanted);
+  return (hash >> 8) % keep == 0;
 }
 
 bool starts_with(const std::string& s, const char* prefix) { return s.rfind(prefix, 0) == 0; }
 
-void read_gemm(const CsvTable& t, std::size_t device, double l2, Bench& bench) {
-  Columns c{t};
-  for (const CsvRow* r : sample_rows(t, 2400)) {
-    std::string dtype = c.text(*r, "gemm_dtype");
-    if (dtype.empty()) dtype = "bfloat16";
-    // Block-scaled FP8 tables are bound by host launches, weight-only ones by dequantisation.
-    std::string block = dtype == "bfloat16" ? "half"
-                        : dtype == "fp8"    ? "fp8"
-                        : dtype == "nvfp4"  ? "fp4"
-                        : dtype == "sq"     ? "int8"
-                                            : "";
-    if (block.empty()) continue;
-    Sample s;
-    s.device = device;
-    s.ops.push_back(matrix(OperatorKind::gemm, c.number(*r, "m"), c.number(*r, "n"),
-                           c.number(*r, "k"), 1, 1, operand(dtype)));
-    s.seconds = c.number(*r, "latency") * 1e-3;
-    s.held_out = hash_of(*r) & 1;
-    // The shapes that models have; the tables also hold slivers a hundred times longer than wide.
-    const Operator& op = s.ops[0];
-    if (op.n < 256 || op.k < 512 || op.k > 32768) continue;
-    // Timed in a loop: operands that stay in L2 say nothing about memory. Tiny ones time the
-    // launch.
-    double moved = op.weight_bytes + op.data_bytes;
-    if (moved < l2 && moved > kTinyBytes) continue;
-    if (s.seconds > 0) bench.samples[block].push_back(std::move(s));
-  }
-}
+struct Reader {
+  const CsvTable& t;
+  Columns c;
+  std::size_t device;
+  const DeviceNames& names;
+  Bench& bench;
+  std::uint32_t source;
 
-void read_attention(const CsvTable& t, bool context, std::size_t device, double l2, Bench& bench) {
-  Columns c{t};
-  for (const CsvRow* r : sample_rows(t, 900)) {
-    if (c.number(*r, "window_size") > 0) continue;
-    double b = c.number(*r, "batch_size"), isl = c.number(*r, "isl");
-    double heads = c.number(*r, "num_heads"), kv = c.number(*r, "num_key_value_heads");
-    double dim = c.number(*r, "head_dim");
-    if (kv <= 0) kv = heads;
-    if (dim != 64 && dim != 128) continue;  // others take kernels of their own
-    double cache = c.text(*r, "kv_cache_dtype") == "fp8" ? 1 : 2;
-    Sample s;
+  void add(Sample s, const CsvRow& r, const char* op, const std::string& shape, double seconds,
+           std::uint32_t shape_kind) {
+    if (!(seconds > 0)) return;
     s.device = device;
-    if (context) {
-      s.ops.push_back(attention(b, isl, (isl + 1) / 2, isl, heads, kv, dim, 2));
-    } else {
-      double keys = c.number(*r, "step") + std::max(0.0, isl);
-      s.ops.push_back(attention(b, 1, keys, keys, heads, kv, dim, cache));
-      if (s.ops[0].data_bytes < l2 && s.ops[0].data_bytes > kTinyBytes) continue;
+    s.seconds = seconds;
+    s.hash = hash_of(r);
+    s.fold = timed_fold(op, shape, 1);
+    s.shape_kind = shape_kind;
+    s.source = source;
+    bench.samples.push_back(std::move(s));
+  }
+  double seconds(const CsvRow& r) const { return c.number(r, "latency") * 1e-3; }
+
+  void gemm() {
+    for (const CsvRow& r : t.rows) {
+      if (!taken(t, hash_of(r), kTableRows * 3)) continue;
+      std::string dtype = c.text(r, "gemm_dtype");
+      if (dtype.empty()) dtype = "bfloat16";
+      const auto f = timed_format(dtype);
+      const double m = c.number(r, "m"), n = c.number(r, "n"), k = c.number(r, "k");
+      // Slivers say nothing about the products of models.
+      if (!f || n < 128 || k < 128) continue;
+      Sample s;
+      s.ops = timed_gemm(m, n, k, 1, *f);
+      s.block = matrix_path_name(matrix_path(bench.devices[device], s.ops[0]));
+      add(std::move(s), r, "gemm", fmt::format("m={};n={};k={}", m, n, k), seconds(r),
+          kind_hash({n, k}));
     }
-    s.seconds = c.number(*r, "latency") * 1e-3;
-    s.held_out = hash_of(*r) & 1;
-    if (s.seconds > 0)
-      bench.samples[context ? "attention_prefill" : "attention_decode"].push_back(std::move(s));
   }
-}
 
-void read_experts(const CsvTable& t, std::size_t device, Bench& bench) {
-  Columns c{t};
-  for (const CsvRow* r : sample_rows(t, 700)) {
-    if (c.text(*r, "moe_dtype") != "bfloat16" || c.text(*r, "distribution") != "balanced") continue;
-    double tokens = c.number(*r, "num_tokens"), hidden = c.number(*r, "hidden_size");
-    double tp = std::max(1.0, c.number(*r, "moe_tp_size"));
-    double ep = std::max(1.0, c.number(*r, "moe_ep_size"));
-    double width = c.number(*r, "inter_size") / tp;
-    double k = c.number(*r, "topk"), e = c.number(*r, "num_experts");
-    double hit = experts_hit(e, k, tokens) / ep, pairs = tokens * k / ep;
-    if (hit <= 0 || width < 1) continue;
-    Sample s;
-    s.device = device;
-    s.ops.push_back(
-        matrix(OperatorKind::grouped_gemm, pairs, 2 * width, hidden, hit, hit, Format::bf16));
-    s.ops.push_back(
-        matrix(OperatorKind::grouped_gemm, pairs, hidden, width, hit, hit, Format::bf16));
-    s.seconds = c.number(*r, "latency") * 1e-3;
-    s.held_out = hash_of(*r) & 1;
-    if (s.seconds > 0) bench.samples["grouped"].push_back(std::move(s));
+  void prefill() {
+    for (const CsvRow& r : t.rows) {
+      if (!taken(t, hash_of(r), kTableRows)) continue;
+      TimedAttention a{c.number(r, "batch_size"),
+                       c.number(r, "isl"),
+                       c.number(r, "isl"),
+                       c.number(r, "num_heads"),
+                       c.number(r, "num_key_value_heads"),
+                       c.number(r, "head_dim", 128),
+                       c.number(r, "window_size"),
+                       starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
+      if (a.kv_heads <= 0) a.kv_heads = a.heads;
+      if (a.queries < 2 || a.dim > 256) continue;
+      if (a.window > 0 && a.window < a.queries) continue;  // kernels of their own
+      Sample s;
+      s.ops = timed_prefill(a);
+      s.block = "attention_prefill";
+      add(std::move(s), r, "attention_prefill_causal",
+          fmt::format("b={};isl={};h={};kv={};d={}", a.batch, a.queries, a.heads, a.kv_heads,
+                      a.dim),
+          seconds(r), kind_hash({a.heads, a.kv_heads, a.dim}));
+    }
   }
-}
 
-void read_collectives(const CsvTable& t, const std::string& link, bool custom, Bench& bench) {
+  void decode() {
+    for (const CsvRow& r : t.rows) {
+      if (!taken(t, hash_of(r), kTableRows)) continue;
+      const double keys = c.number(r, "step") + 1;
+      TimedAttention a{c.number(r, "batch_size"),
+                       1,
+                       keys,
+                       c.number(r, "num_heads"),
+                       c.number(r, "num_key_value_heads"),
+                       c.number(r, "head_dim", 128),
+                       c.number(r, "window_size"),
+                       starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
+      if (a.kv_heads <= 0) a.kv_heads = a.heads;
+      if (a.dim > 256) continue;
+      if (a.window > 0 && a.window < a.keys) continue;
+      Sample s;
+      s.ops = timed_decode(a);
+      s.block = "attention_decode";
+      add(std::move(s), r, "attention_decode",
+          fmt::format("b={};kvlen={};h={};kv={};d={}", a.batch, keys, a.heads, a.kv_heads, a.dim),
+          seconds(r), kind_hash({a.heads, a.kv_heads, a.dim}));
+    }
+  }
+
+  void latent(bool context) {
+    for (const CsvRow& r : t.rows) {
+      const double b = c.number(r, "batch_size"), h = c.number(r, "num_heads");
+      const double length = context ? c.number(r, "isl") : c.number(r, "step") + 1;
+      const bool fp8 = starts_with(c.text(r, "kv_cache_dtype"), "fp8");
+      if (context && length < 2) continue;
+      Sample s;
+      s.ops = context ? timed_latent_prefill(b, length, h) : timed_latent_decode(b, length, h, fp8);
+      s.block = context ? "latent_prefill" : "latent_decode";
+      add(std::move(s), r, context ? "mla_prefill" : "mla_decode",
+          fmt::format("b={};{}={};h={}", b, context ? "isl" : "kvlen", length, h), seconds(r),
+          kind_hash({h}));
+    }
+  }
+
+  void experts() {
+    for (const CsvRow& r : t.rows) {
+      if (!taken(t, hash_of(r), kTableRows)) continue;
+      const auto f =
+          timed_format(c.text(r, "moe_dtype").empty() ? "bfloat16" : c.text(r, "moe_dtype"));
+      const std::string routing = c.text(r, "distribution");
+      TimedExperts e{c.number(r, "num_tokens"),
+                     c.number(r, "hidden_size"),
+                     c.number(r, "inter_size"),
+                     c.number(r, "topk"),
+                     c.number(r, "num_experts"),
+                     std::max(1.0, c.number(r, "moe_tp_size")),
+                     std::max(1.0, c.number(r, "moe_ep_size")),
+                     0};
+      constexpr std::string_view kSkewed = "power_law_";
+      if (starts_with(routing, "power_law_"))
+        std::from_chars(routing.data() + kSkewed.size(), routing.data() + routing.size(), e.skew);
+      if (!f || e.inter / e.tensor < 64 || e.expert_ranks > 1) continue;
+      Sample s;
+      s.ops = timed_experts(e, *f);
+      s.block = "grouped";
+      add(std::move(s), r, "moe_layer",
+          fmt::format("tokens={};hidden={};inter={};topk={};experts={};tp={};dist={}", e.tokens,
+                      e.hidden, e.inter, e.top_k, e.experts, e.tensor, routing),
+          seconds(r), kind_hash({e.hidden, e.inter, e.experts}));
+    }
+  }
+
+  // Products without matrix units, several devices in one table.
+  void vector_products() {
+    for (const CsvRow& r : t.rows) {
+      const auto of = names(c.text(r, "Device"));
+      if (!of) continue;
+      device = *of;
+      const double b = c.number(r, "B"), m = c.number(r, "M"), n = c.number(r, "N"),
+                   k = c.number(r, "K");
+      Sample s;
+      s.ops = timed_gemm(m, n, k, b, *timed_format("fp32"));
+      s.block = "fp32";
+      add(std::move(s), r, "linear_fp32", fmt::format("b={};m={};n={};k={}", b, m, n, k),
+          c.number(r, "Latency") * 1e-3, kind_hash({n, k}));
+    }
+  }
+};
+
+void read_collectives(const CsvTable& t, bool custom, std::size_t machine, std::uint32_t source,
+                      Bench& bench) {
   Columns c{t};
   for (const CsvRow& r : t.rows) {
     CollectiveSample s;
-    std::string op = custom ? "all_reduce" : c.text(r, "op_name");
-    if (custom && c.text(r, "backend").find("eager") != std::string::npos) continue;
+    const std::string op = custom ? "all_reduce" : c.text(r, "op_name");
     if (op == "all_reduce")
       s.collective = Collective::all_reduce;
     else if (op == "all_gather")
@@ -173,32 +213,69 @@ void read_collectives(const CsvTable& t, const std::string& link, bool custom, B
       s.collective = Collective::all_to_all;
     else
       continue;
-    s.payload = c.number(r, "message_size") * 2;  // elements of two bytes
+    if (custom) s.kernels = CollectiveKernels::one_shot;
+    s.host_launched = c.text(r, "backend") == "vllm_eager";
+    const double element = c.text(r, "nccl_dtype") == "int8" ? 1 : 2;
+    s.payload = c.number(r, "message_size") * element;
     s.ranks = static_cast<int>(c.number(r, "num_gpus"));
     s.seconds = c.number(r, "latency") * 1e-3;
-    s.held_out = hash_of(r) & 1;
-    if (s.seconds > 0 && s.ranks > 1) bench.links[(custom ? "small/" : "") + link].push_back(s);
+    s.machine = machine;
+    s.source = source;
+    s.fold = timed_fold(custom ? "custom_all_reduce" : "nccl_" + op,
+                        fmt::format("bytes={}", s.payload), s.ranks);
+    if (s.seconds > 0 && s.ranks > 1) bench.collectives.push_back(s);
   }
+}
+
+// "vllm-0.24.0" of "gemm_perf.vllm-0.24.0.csv".
+std::string framework_of(const std::string& name) {
+  const auto dot = name.find('.'), dash = name.find('-');
+  return dot == std::string::npos || dash == std::string::npos || dash < dot
+             ? name
+             : name.substr(dot + 1, dash - dot - 1);
 }
 
 }  // namespace
 
+bool reads_table(const std::string& name) {
+  constexpr const char* kinds[] = {"custom_allreduce", "nccl_perf",         "gemm_perf",
+                                   "context_attention", "generation_attention", "context_mla",
+                                   "generation_mla",    "moe_perf",          "test_linear",
+                                   "test_bmm"};
+  return std::any_of(std::begin(kinds), std::end(kinds),
+                     [&](const char* k) { return starts_with(name, k); });
+}
+
 bool add_samples(const CsvTable& table, const std::string& name, std::size_t device,
-                 double l2_bytes, const std::string& link, Bench& bench, Bench& wires) {
-  bool context = starts_with(name, "context_attention");
-  bool custom = starts_with(name, "custom_allreduce");
+                 const DeviceNames& names, std::size_t machine, Bench& bench) {
+  const std::string framework = framework_of(name);
+  auto known = std::find(bench.sources.begin(), bench.sources.end(), framework);
+  const auto source = static_cast<std::uint32_t>(known - bench.sources.begin());
+  if (known == bench.sources.end()) bench.sources.push_back(framework);
+  const bool custom = starts_with(name, "custom_allreduce");
+  Reader r{table, {table}, device, names, bench, source};
+  if (custom || starts_with(name, "nccl_perf")) {
+    read_collectives(table, custom, machine, source, bench);
+    bench.link_files[bench.machines[machine].link].push_back(bench.machines[machine].accelerator +
+                                                             "/" + name);
+    return true;
+  }
   if (starts_with(name, "gemm_perf"))
-    read_gemm(table, device, l2_bytes, bench);
-  else if (context || starts_with(name, "generation_attention"))
-    read_attention(table, context, device, l2_bytes, bench);
+    r.gemm();
+  else if (starts_with(name, "context_attention"))
+    r.prefill();
+  else if (starts_with(name, "generation_attention"))
+    r.decode();
+  else if (starts_with(name, "context_mla") || starts_with(name, "generation_mla"))
+    r.latent(starts_with(name, "context_mla"));
   else if (starts_with(name, "moe_perf"))
-    read_experts(table, device, bench);
-  else if (custom || starts_with(name, "nccl_perf"))
-    read_collectives(table, link, custom, wires);
+    r.experts();
+  else if (starts_with(name, "test_linear") || starts_with(name, "test_bmm"))
+    r.vector_products();
   else
     return false;
-  ((custom || starts_with(name, "nccl_perf")) ? wires : bench)
-      .files.push_back(bench.devices[device].accelerator->id + "/" + name);
+  if (!table.column("Device"))
+    bench.files[device].push_back(bench.devices[device].accelerator->id + "/" + name);
   return true;
 }
 

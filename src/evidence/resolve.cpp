@@ -111,16 +111,17 @@ std::optional<Format> format_of(std::string_view text) {
   }
 }
 
-std::optional<Refusal> take_identity(const Row& row, Case& c, bool zero) {
+std::optional<Refusal> take_identity(const Row& row, Case& c, bool zero, std::string_view column) {
   c.id = std::string(row.text("id"));
   c.source = std::string(row.text("source"));
   c.date = std::string(row.text("date"));
   c.where = row.where();
   c.fold = row.fold();
   if (row.text("trust") == "exclude") return Refusal{RefusalReason::doubtful, "trust"};
-  const auto value = row.number("value");
+  if (column.empty()) return std::nullopt;
+  const auto value = row.number(column);
   if (!value || *value < 0 || (*value == 0 && !zero))
-    return Refusal{RefusalReason::bad_value, "value"};
+    return Refusal{RefusalReason::bad_value, std::string(column)};
   c.measured = *value;
   return std::nullopt;
 }

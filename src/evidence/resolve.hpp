@@ -13,7 +13,9 @@ std::string_view gguf_file_type(std::string_view text);
 
 // Id, source, date, fold and measured value; refuses doubtful rows and values that are no
 // positive number (zero is allowed where `zero` is set).
-std::optional<Refusal> take_identity(const Row& row, Case& c, bool zero = false);
+// `column` holds the value; none: the caller reads it.
+std::optional<Refusal> take_identity(const Row& row, Case& c, bool zero = false,
+                                     std::string_view column = "value");
 std::optional<Refusal> take_model(const Row& row, const RowNames& names, Case& c);
 // What ran had room for it: raises the model's own limit of context where a row went beyond.
 void allow_length(Case& c, std::int64_t tokens);

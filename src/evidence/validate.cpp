@@ -58,6 +58,7 @@ Result<std::string> group_of(Schema schema, const Row& row, const ValidateOption
 
 Result<Estimate<double>> predict_on(const Case& c, const Cluster& hardware,
                                     const Predictor& predict) {
+  if (c.timed) return predict_timed(*c.timed, hardware);
   auto answer = predict(c.question, hardware, c.tuned);
   if (!answer) return tl::unexpected(answer.error());
   if (!c.before) {
@@ -133,6 +134,7 @@ struct Tally {
 };
 
 ModelKind kind_of(const Case& c) {
+  if (c.timed) return ModelKind::language;  // of no model: the first kind holds the figures
   const Stack* s = c.model ? language_stack(*c.model) : nullptr;
   if (!s) return ModelKind::network;
   return s->generates ? ModelKind::language : ModelKind::encoder;

@@ -44,6 +44,12 @@ struct Operator {
   double payload_bytes = 0;
   std::int32_t ranks = 1;
   std::int32_t stride = 1;     // between neighbours of the group, in ranks
+  bool widened = false;     // stored narrow, multiplied at the width of the activations
+  double routing_skew = 0;  // grouped: exponent of the power law of rows over groups; 0: even
+  // As tables of operators time it: again and again with the same operands, so that what the
+  // last-level cache holds is read from there, and launched by the host where its kernel needs
+  // that. A model's own operators never are.
+  bool timed_alone = false;
   bool trainable = true;       // weights that get a gradient when training
   bool input_gradient = true;  // its input gets one too: not that of the first layer
 };

@@ -1,0 +1,77 @@
+#include "evidence/timed_case.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trigon {
+namespace {
+
+// Standard deviations of a bell that hold 80 % of it.
+constexpr double kRange = 1.2816;
+
+struct Spread {
+  double error = 0;
+  Basis basis = Basis::analytic;
+};
+
+// The error of the nearest measured thing that an operator's time comes from.
+Spread spread_of(const DeviceModel& d, const Operator& op) {
+  const OperatorCoefficients& c = d.operators;
+  if (c.grids) {
+    const GridPlace p = grid_place(d, op);
+    if (p.kind != GridKind::none)
+      if (const auto& g = c.grids->of[static_cast<std::size_t>(p.kind)]; !g.empty())
+        return {g.error, c.grid_basis};
+  }
+  switch (op.kind) {
+    case OperatorKind::gemm:
+      return {c.matrix[static_cast<std::size_t>(matrix_path(d, op))].error, c.basis};
+    case OperatorKind::grouped_gemm:
+      return {c.grouped_error, c.basis};
+    case OperatorKind::attention:
+      return {c.attention.error, c.basis};
+    default:
+      return {c.stream.error, c.basis};
+  }
+}
+
+Spread spread_of(const DeviceModel& d, const TimedCase& c) {
+  const int nodes_ranks = d.per_node;
+  const LinkCoefficients& link = c.ranks > nodes_ranks && d.inter ? d.inter->c : d.intra.c;
+  if (!link.grids || &link != &d.intra.c) return {link.error, link.basis};
+  const auto kind = c.kernels == CollectiveKernels::one_shot     ? LinkGridKind::one_shot
+                    : c.collective == Collective::all_gather     ? LinkGridKind::all_gather
+                    : c.collective == Collective::reduce_scatter ? LinkGridKind::reduce_scatter
+                    : c.collective == Collective::all_to_all     ? LinkGridKind::all_to_all
+                                                                 : LinkGridKind::all_reduce;
+  const auto& g = link.grids->of[static_cast<std::size_t>(kind)];
+  return g.empty() ? Spread{link.error, link.basis} : Spread{g.error, link.basis};
+}
+
+}  // namespace
+
+Result<Estimate<double>> predict_timed(const TimedCase& c, const Cluster& hardware) {
+  auto d = make_operator_device(hardware, *c.calibration);
+  if (!d) return tl::unexpected(d.error());
+  double seconds = 0;
+  Spread spread{0, Basis::exact};
+  if (c.operators.empty()) {
+    seconds = collective_seconds(*d, c.collective, c.payload, c.ranks, 1, c.kernels);
+    if (c.host_launched) seconds = std::max(seconds, d->intra.c.host_launch_seconds);
+    spread = spread_of(*d, c);
+  }
+  for (const Operator& op : c.operators) {
+    seconds += operator_time(*d, op).seconds;
+    const Spread s = spread_of(*d, op);
+    spread = {std::max(spread.error, s.error), worse(spread.basis, s.basis)};
+  }
+  double value = seconds;
+  if (c.figure == TimedCase::Figure::rate)
+    value = c.work / seconds;
+  else if (c.figure == TimedCase::Figure::bus_bandwidth)
+    value = wire_share(c.collective, c.ranks) * c.payload / seconds;
+  const double wide = std::exp(kRange * spread.error);
+  return Estimate<double>{value, value / wide, value * wide, spread.basis};
+}
+
+}  // namespace trigon
