@@ -15,6 +15,8 @@ namespace {
 
 // Share of a step between nodes that may be communication in a row that steers.
 constexpr double kMostLinks = 0.2;
+// Rows of one source and metric that steer at most.
+constexpr std::size_t kMostOfGroup = 160;
 // Devices and sources are left out in so many groups.
 constexpr int kParts = 8;
 // Rows of a coarser key that weigh as much as those of a finer one in its error.
@@ -32,6 +34,7 @@ struct Fitted {
   int fold = 0;
   EngineSubject subject;
   std::string source, group;
+  std::uint64_t draw = 0;  // hash of the row's id: its place in the draw of a sample
 };
 
 EstimateAnswer bare_answer(const Tables& t, const Plan& plan) {
@@ -48,6 +51,22 @@ double log_error(Fitted& f, const EngineCoefficients& c) {
   const auto v = read_out(f.readout, bare_answer(f.tables, f.plan));
   return v && v->value > 0 ? std::log(v->value / f.measured)
                            : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t h = 0xCBF29CE484222325ULL;  // FNV-1a
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  return h ^ (h >> 29);
+}
+
+// The share of a row's time that arithmetic binds: what a faster unit takes off it.
+double compute_share(Fitted& f, const EngineCoefficients& c, double error) {
+  constexpr double kFaster = 0.1;
+  EngineCoefficients faster = c;
+  faster.compute_factor *= std::exp(kFaster);
+  faster.convolution_factor *= std::exp(kFaster);
+  const double then = log_error(f, faster);
+  return std::isfinite(then) ? std::clamp((std::fabs(error - then)) / kFaster, 0.0, 1.0) : 0.0;
 }
 
 // Plans are chosen and rows let in under these: what ships must not steer what it is fitted anew
@@ -128,14 +147,9 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
                              weight_class(*s->model, domain), stored_format(*s->model, domain));
   f.source = row.repository();
   f.group = f.source + " / " + std::string(row.text("metric"));
+  f.draw = hash_of(c.id);
   if (row.text("trust") == "low") f.weight = 0.1;
   return f;
-}
-
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t h = 0xCBF29CE484222325ULL;  // FNV-1a
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return h ^ (h >> 29);
 }
 
 // One row that its fit has not seen.
@@ -196,13 +210,25 @@ class Fits {
     std::map<std::string, double> of_group;
     for (const Fitted& f : rows) of_group[f.group] += f.weight;
     for (std::size_t k = 0; k < kEngineKinds; ++k) {
+      std::map<std::string, std::vector<std::size_t>> groups;
       for (std::size_t i = 0; i < rows.size(); ++i)
-        if (rows[i].subject.kind == static_cast<EngineKind>(k)) members_[k].push_back(i);
+        if (rows[i].subject.kind == static_cast<EngineKind>(k)) groups[rows[i].group].push_back(i);
+      // Of large groups the rows with the smallest hashes steer: a few rows more or less change
+      // the sample by a few.
+      for (auto& [group, all] : groups) {
+        std::sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
+          return std::pair(rows[a].draw, a) < std::pair(rows[b].draw, b);
+        });
+        all.resize(std::min(all.size(), kMostOfGroup));
+        members_[k].insert(members_[k].end(), all.begin(), all.end());
+      }
+      std::sort(members_[k].begin(), members_[k].end());
       FitProblem& p = problems_[k];
       for (const std::size_t i : members_[k]) {
         p.subjects.push_back(rows[i].subject);
         // A thousand rows of one source say little more than a hundred.
-        p.weights.push_back(rows[i].weight / std::sqrt(of_group[rows[i].group]));
+        const auto n = static_cast<double>(groups[rows[i].group].size());
+        p.weights.push_back(rows[i].weight * std::sqrt(of_group[rows[i].group]) / n);
       }
       p.log_error = [this, k](std::size_t row, const EngineCoefficients& c) {
         return log_error(rows_[members_[k][row]], c);
@@ -232,15 +258,13 @@ class Fits {
   // What a table makes of rows that it has not seen.
   template <class LeftOut>
   void judge(const EngineTable& t, LeftOut&& left_out, std::vector<Unseen>& to) const {
-    for (std::size_t k = 0; k < kEngineKinds; ++k)
-      for (std::size_t r = 0; r < members_[k].size(); ++r) {
-        const std::size_t i = members_[k][r];
-        if (!left_out(rows_[i])) continue;
-        const auto c = t.of(rows_[i].subject);
-        if (!c) continue;
-        const double e = problems_[k].log_error(r, *c);
-        if (std::isfinite(e)) to.push_back({i, e, compute_share(problems_[k], r, *c)});
-      }
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (!left_out(rows_[i])) continue;
+      const auto c = t.of(rows_[i].subject);
+      if (!c) continue;
+      const double e = log_error(rows_[i], *c);
+      if (std::isfinite(e)) to.push_back({i, e, compute_share(rows_[i], *c, e)});
+    }
   }
 
  private:

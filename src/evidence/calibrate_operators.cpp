@@ -265,7 +265,8 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
   // Each job fits without some rows and judges itself on them; they share nothing but the rows.
   std::vector<std::function<void()>> jobs;
   std::mutex adding;
-  auto judge = [&](const std::vector<CoefficientSheet>& sheets, const KeepSample& rows, Errors& into) {
+  auto judge = [&](const std::vector<CoefficientSheet>& sheets, const KeepSample& rows,
+                   Errors& into) {
     Errors own;
     predict_operators(bench, sheets, rows, own);
     const std::lock_guard<std::mutex> lock(adding);
@@ -284,8 +285,10 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
       auto& sheets = out.unseen[static_cast<std::size_t>(fold)];
       sheets = fit([=](const Sample& s) { return s.fold != fold; },
                    [=](const CollectiveSample& s) { return s.fold != fold; });
-      judge(sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
-      judge_links(sheets, [=](const CollectiveSample& s) { return s.fold == fold; }, collectives);
+      judge(
+          sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
+      judge_links(
+          sheets, [=](const CollectiveSample& s) { return s.fold == fold; }, collectives);
     });
   for (std::size_t d = 0; d < bench.devices.size(); ++d)
     jobs.push_back([&, d] {
@@ -293,15 +296,18 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
       const auto of = [&](const CollectiveSample& s) {
         return bench.machines[s.machine].accelerator == a.id;
       };
-      judge(fit_operators(bench, [=](const Sample& s) { return s.device != d; }, a.family),
-            [=](const Sample& s) { return s.device == d; }, devices);
+      judge(
+          fit_operators(
+              bench, [=](const Sample& s) { return s.device != d; }, a.family),
+          [=](const Sample& s) { return s.device == d; }, devices);
       judge_links(fit_links(bench, [&](const CollectiveSample& s) { return !of(s); }), of, links);
     });
   // A quarter of the n x k, or of the heads, at a time.
   for (std::uint32_t part = 0; part < 4; ++part)
     jobs.push_back([&, part] {
-      judge(fit_operators(bench, [=](const Sample& s) { return s.shape_kind % 4 != part; }),
-            [=](const Sample& s) { return s.shape_kind % 4 == part; }, dimensions);
+      judge(
+          fit_operators(bench, [=](const Sample& s) { return s.shape_kind % 4 != part; }),
+          [=](const Sample& s) { return s.shape_kind % 4 == part; }, dimensions);
     });
   for (std::uint32_t f = 0; f < bench.sources.size(); ++f)
     jobs.push_back([&, f] {

@@ -404,14 +404,4 @@ std::map<std::string, EngineEffect, std::less<>> fit_effects(
   return fit.effects();
 }
 
-double compute_share(const FitProblem& problem, std::size_t row, const EngineCoefficients& c) {
-  EngineCoefficients faster = c;
-  const double h = std::exp(kDifference);
-  faster.compute_factor *= h;
-  faster.convolution_factor *= h;
-  const double base = problem.log_error(row, c), then = problem.log_error(row, faster);
-  if (!std::isfinite(base) || !std::isfinite(then)) return 0;
-  return std::clamp((base - then) / kDifference, 0.0, 1.0);
-}
-
 }  // namespace trigon

@@ -32,7 +32,4 @@ std::map<std::string, EngineEffect, std::less<>> fit_effects(
     const FitProblem& problem, EngineKind kind, const std::vector<bool>& seen,
     const std::map<std::string, EngineEffect, std::less<>>* start);
 
-// d log(time) / d log(1 / rate) of arithmetic: the share of a row's time that arithmetic binds.
-double compute_share(const FitProblem& problem, std::size_t row, const EngineCoefficients& c);
-
 }  // namespace trigon

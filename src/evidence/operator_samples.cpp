@@ -238,10 +238,10 @@ std::string framework_of(const std::string& name) {
 }  // namespace
 
 bool reads_table(const std::string& name) {
-  constexpr const char* kinds[] = {"custom_allreduce", "nccl_perf",         "gemm_perf",
-                                   "context_attention", "generation_attention", "context_mla",
-                                   "generation_mla",    "moe_perf",          "test_linear",
-                                   "test_bmm"};
+  constexpr const char* kinds[] = {
+      "custom_allreduce",     "nccl_perf",   "gemm_perf",      "context_attention",
+      "generation_attention", "context_mla", "generation_mla", "moe_perf",
+      "test_linear",          "test_bmm"};
   return std::any_of(std::begin(kinds), std::end(kinds),
                      [&](const char* k) { return starts_with(name, k); });
 }
