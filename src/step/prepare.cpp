@@ -43,7 +43,7 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
   p.tensor = tensor;
   p.expert = expert;
   p.absorbed_latent = t.engine.mla_absorbed;
-  p.fused_elementwise = t.engine.launch == Launch::graphs;
+  p.fused_elementwise = t.engine.fusion != Fusion::none;
   p.replace_weights = t.domain.weights;
   return p;
 }
@@ -273,7 +273,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
               p.context = context;
               p.expert_inside_tensor = false;
               p.sequence_parallel = sp != 0;
-              p.fused_elementwise = t.engine.launch == Launch::graphs;
+              p.fused_elementwise = t.engine.fusion != Fusion::none;
               p.replace_weights = t.domain.weights;
               OperatorList ops;
               auto add = [&](double count, double& forward, double& backward) {
@@ -330,10 +330,15 @@ void fill_train(Tables& t, std::int64_t sequence) {
 namespace {
 
 const char* graph_class(std::optional<Format> weights, Format activations) {
+  if (activations == Format::f16 || activations == Format::bf16) {
+    // Autocast keeps weights in 32 bit and multiplies in 16.
+    if (weights == Format::f32) return "graph-half";
+  }
   switch (weights.value_or(activations)) {
     case Format::f32:
-    case Format::tf32:
       return "graph-fp32";
+    case Format::tf32:
+      return "graph-tf32";
     case Format::int8:
     case Format::i8:
       return "graph-int8";
@@ -359,6 +364,8 @@ const char* weight_class(const Model& model, const PlanDomain& formats) {
       return "half";
     case Format::f32:
       return "fp32";
+    case Format::tf32:
+      return "tf32";
     case Format::fp8_tensor:
     case Format::fp8_block:
     case Format::mxfp8:
