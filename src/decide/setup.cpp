@@ -118,7 +118,8 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
     return tl::unexpected(std::move(*refused));
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
-  if (q.plan.channels_first) s.engine.channels_first = *q.plan.channels_first;
+  // Compilers choose the layout of what they compile.
+  if (q.plan.channels_first) s.engine.channels_first &= *q.plan.channels_first;
   if (q.plan.dropout) {
     s.engine.dropout_masks = *q.plan.dropout;
     s.engine.dropout_stated = true;

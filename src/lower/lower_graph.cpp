@@ -228,9 +228,9 @@ class GraphWriter {
       op.activations = op.weights = Format::tf32;
     // Matrix units take channels last: tensors that lie otherwise are turned on the way in and out
     // (NVIDIA, "Convolutional Layers User's Guide", tensor layouts). Where the window is one
-    // position, channels first is a product as it stands.
+    // position, channels first is a product as it stands; depthwise kernels take either.
     const bool turned =
-        pass_.channels_first && groups == 1 && window > 1 && op.activations != Format::f32;
+        pass_.channels_first && window > 1 && op.k > window && op.activations != Format::f32;
     if (turned) copy("layout", 2 * read(n), d(n.repeat));
     emit(op);
     if (turned) copy("layout", 2 * written(n), d(n.repeat));
