@@ -209,12 +209,28 @@ TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
   Cluster c;
   c.accelerator = &card;
   c.intra.one_way = gigabytes_per_second(100);
+  const double whole = make_device_model(c, calibration, "vllm", false, "half")->power_scale;
   c.card.power_limit = watts(200);  // of 400
   auto d = make_device_model(c, calibration, "vllm", false, "half");
   ASSERT_TRUE(d);
-  EXPECT_NEAR(d->power_scale, std::cbrt(0.5), 1e-12);
+  EXPECT_NEAR(d->power_scale, whole * std::cbrt(0.5), 1e-12);
   c.card.power_limit = watts(500);
-  EXPECT_EQ(make_device_model(c, calibration, "vllm", false, "half")->power_scale, 1);
+  EXPECT_EQ(make_device_model(c, calibration, "vllm", false, "half")->power_scale, whole);
+  c.card.power_limit.reset();
+  // An H100 on PCIe has 350 W for 756 TFLOP/s, on SXM 700 W for 989; another vendor's card keeps 1.
+  card.family = "hopper";
+  auto peak = [&](double t) {
+    card.peak[static_cast<std::size_t>(MathMode::bf16_matrix)] = teraflops_per_second(t);
+  };
+  auto scale = [&] {
+    return make_device_model(c, calibration, "vllm", false, "half")->power_scale;
+  };
+  peak(756), card.board_power = watts(350);
+  EXPECT_NEAR(scale(), std::cbrt((350. / 756) / (700. / 989)), 1e-12);
+  peak(989), card.board_power = watts(700);
+  EXPECT_NEAR(scale(), 1, 1e-12);
+  card.vendor = "amd";
+  EXPECT_EQ(scale(), 1);
   card.peak = {};
   auto none = make_device_model(c, calibration, "vllm", false, "half");
   ASSERT_FALSE(none);

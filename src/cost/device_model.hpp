@@ -22,8 +22,8 @@ struct DeviceModel {
   double sm_count = 0;  // 0: unknown, no wave effect
   OperatorCoefficients operators;
   EngineCoefficients engine;
-  double power_scale = 1;         // clock kept under a power limit
   bool integer_products = false;  // weight-only formats meet activations in 8 bit
+  double power_scale = 1;  // sustained clock against that of the cards the ceilings come from
 
   struct Wire {
     double one_way = 0;  // B/s per rank

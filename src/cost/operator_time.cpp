@@ -87,18 +87,17 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   return t;
 }
 
-// Convolutions run as implicit products. Channels are padded to half a tile: libraries keep narrow
-// kernels. A filter of its own for each channel leaves the matrix unit nothing to share, so it runs
-// on the vector unit.
+// Convolutions run as implicit products. A filter of its own for each channel leaves the matrix unit
+// nothing to share, so it runs on the vector unit.
 OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   MathClass cls = math_class(d, op.weights, op.activations);
   const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];
   double memory = stream_seconds(d, op.weight_bytes + beyond_cache(d, op.data_bytes));
   double matrix_peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
-  double m = round_up(op.m, kTile), n = round_up(op.n, kTile / 2);
+  double m = round_up(op.m, kTile), n = round_up(op.n, kTile);
   double wave = 1;
   if (d.sm_count > 0) {
-    double waves = op.groups * (m / kTile) * (n / (kTile / 2)) / d.sm_count;
+    double waves = op.groups * (m / kTile) * (n / kTile) / d.sm_count;
     wave = std::pow(waves / std::ceil(waves), c.wave_exponent);
   }
   double rate = matrix_peak * c.ceiling * d.engine.convolution_factor * wave * op.k /

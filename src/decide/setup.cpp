@@ -118,6 +118,8 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
     return tl::unexpected(std::move(*refused));
   if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
+  // Compilers choose the layout of what they compile.
+  if (q.plan.channels_first) s.engine.channels_first &= *q.plan.channels_first;
   if (q.plan.dropout) {
     s.engine.dropout_masks = *q.plan.dropout;
     s.engine.dropout_stated = true;
@@ -176,7 +178,12 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   }
   bool wide = s.model->weight_format == Format::f32;
   if (fixed.recipe == TrainRecipe::fp32) wide = true;
-  d.activations = fixed.activations.value_or(wide ? Format::f32 : Format::bf16);
+  // Weights that are asked for in 32 bit are multiplied in it.
+  if (fixed.weights == Format::f32 || fixed.weights == Format::tf32) wide = true;
+  const Format own = fixed.weights == Format::tf32 ? Format::tf32
+                     : wide                        ? Format::f32
+                                                   : Format::bf16;
+  d.activations = fixed.activations.value_or(own);
   Format sixteen = Format::bf16;
   d.kv = fixed.kv.value_or(s.model->kv_format.value_or(wide ? Format::f32 : sixteen));
   if (fixed.weights && *fixed.weights != s.model->weight_format) d.weights = fixed.weights;

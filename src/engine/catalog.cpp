@@ -117,6 +117,8 @@ constexpr std::array<std::pair<const char*, LogitsRows>, 2> kLogits = {
     {{"sampled_only", LogitsRows::sampled_only}, {"all_tokens", LogitsRows::all_tokens}}};
 constexpr std::array<std::pair<const char*, Launch>, 2> kLaunch = {
     {{"eager", Launch::eager}, {"graphs", Launch::graphs}}};
+constexpr std::array<std::pair<const char*, Fusion>, 3> kFusion = {
+    {{"none", Fusion::none}, {"pointwise", Fusion::pointwise}, {"epilogue", Fusion::epilogue}}};
 constexpr std::array<std::pair<const char*, Batching>, 2> kBatching = {
     {{"continuous", Batching::continuous}, {"fixed", Batching::fixed}}};
 constexpr std::array<std::pair<const char*, Parallelism>, 2> kParallelism = {
@@ -144,6 +146,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.text("tokens_engine", &p.tokens_engine);
   l.text("items_engine", &p.items_engine);
   l.flag("tf32_convolutions", &p.tf32_convolutions);
+  l.flag("channels_first", &p.channels_first);
   l.choice("pool", kPools, &p.pool);
   l.number("memory_fraction", &p.memory_fraction);
   l.whole("block_tokens", &p.block_tokens);
@@ -157,6 +160,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.choice("batching", kBatching, &p.batching);
   l.flag("chunked_prefill", &p.chunked_prefill);
   l.choice("launch", kLaunch, &p.launch);
+  p.fusion = p.launch == Launch::graphs ? Fusion::epilogue : Fusion::none;
+  l.choice("fusion", kFusion, &p.fusion);
   std::vector<double> captures;
   l.numbers("capture_batches", &captures);
   for (double c : captures) p.capture_batches.push_back(static_cast<std::int64_t>(c));

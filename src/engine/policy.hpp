@@ -35,6 +35,10 @@ enum class LogitsRows : std::uint8_t { sampled_only, all_tokens };
 
 enum class Launch : std::uint8_t { eager, graphs };
 
+// Graphs: what shares a kernel. Nothing (each operator its own); functions of elements and rows
+// among themselves, beside a library's products (compilers); also as the last step of a product.
+enum class Fusion : std::uint8_t { none, pointwise, epilogue };
+
 enum class Batching : std::uint8_t { continuous, fixed };
 
 // When ggml copies experts that lie in host memory to a card to multiply them there.
@@ -93,6 +97,8 @@ struct EnginePolicy {
   // The engine that takes over the other kind of model under the same name ("TensorRT").
   std::string tokens_engine, items_engine;
   bool tf32_convolutions = false;  // 32-bit convolutions are multiplied in TF32 where that exists
+  Fusion fusion = Fusion::epilogue;
+  bool channels_first = false;  // images lie as [channels, height, width] in memory
 
   PoolRule pool = PoolRule::none;
   double memory_fraction = 1.0;          // default of the engine

@@ -31,6 +31,8 @@ std::optional<Refusal> read_item_inference(const Row& row, Case& c) {
   if (row.text("stat").substr(0, 2) == "p9") return simulate;
   const auto batch = row.number("batch_or_concurrency");
   j.kind = JobKind::batch;
+  if (const auto layout = row.text("layout"); !layout.empty())
+    p.channels_first = layout == "channels_first";
   const double replicas = p.data.value_or(1);
   if (batch && *batch >= 1) {
     const double one = std::clamp(*batch / replicas, 1.0, 65536.0);

@@ -184,6 +184,12 @@ std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case&
   const auto format = format_of(text);
   if (!format) return Refusal{RefusalReason::format_unknown, std::string(text)};
   c.question.plan.weights = format;
+  // Automatic mixed precision keeps a network's weights in 32 bit.
+  const std::string word = lower(text);
+  if (whole_items(c) && (word == "amp" || word == "fp16-amp" || word == "bf16-amp")) {
+    c.question.plan.activations = format;
+    c.question.plan.weights = Format::f32;
+  }
   return std::nullopt;
 }
 

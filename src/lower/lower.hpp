@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "engine/policy.hpp"
 #include "lower/operators.hpp"
 #include "model/model.hpp"
 
@@ -48,7 +49,9 @@ struct ItemPass {
   Format activations = Format::f16;  // of what flows between operators
   Format weights = Format::f16;      // as products read them
   bool tf32_convolutions = false;    // 32-bit convolutions are multiplied in TF32
-  bool fused_elementwise = true;     // functions of one element join the kernel before them
+  Fusion fusion = Fusion::epilogue;  // which kernels functions of single elements join
+  bool autocast = false;             // weights in 32 bit, products in 16
+  bool channels_first = false;       // images lie as [channels, height, width]
   bool flash_attention = true;       // scores stay on the chip where the network allows it
   bool training = false;             // batch norms take statistics of the batch
 };

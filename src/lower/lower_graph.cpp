@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "lower/lower.hpp"
@@ -28,6 +29,9 @@ class GraphWriter {
     producer_.assign(g_.values.size(), kNobody);
     uses_.assign(g_.values.size(), 0);
     needs_gradient_.assign(g_.values.size(), false);
+    // Under autocast inputs and stored tables are in 32 bit, what products write in 16.
+    format_.assign(g_.values.size(), pass_.autocast ? Format::f32 : pass_.activations);
+    cast_.assign(g_.weights.size(), false);
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       for (ValueId v : g_.nodes[i].outputs) producer_[v] = i;
       for (ValueId v : g_.nodes[i].inputs) ++uses_[v];
@@ -43,20 +47,26 @@ class GraphWriter {
       for (ValueId v : n.inputs) gradient = gradient || needs_gradient_[v];
       for (ValueId v : n.outputs) needs_gradient_[v] = gradient;
       node_ = i;
+      if (pass_.autocast) choose_formats(n);
       std::visit([&](const auto& op) { write(n, op); }, n.operation);
     }
     return std::move(out_);
   }
 
  private:
+  double count(ValueId v) const { return pass_.items * d(elements(g_.values[v].shape)); }
   double bytes_of(ValueId v) const {
     const GraphValue& x = g_.values[v];
-    const Format f = floating(x.format) ? pass_.activations : x.format;
-    return pass_.items * d(elements(x.shape)) * element_bytes(f);
+    return count(v) * element_bytes(floating(x.format) ? format_[v] : x.format);
+  }
+  // As the node's kernel reads it, after what autocast converts before.
+  double bytes_read(ValueId v) const {
+    if (!reads_ || !floating(g_.values[v].format)) return bytes_of(v);
+    return count(v) * element_bytes(*reads_);
   }
   double read(const GraphNode& n) const {
     double sum = 0;
-    for (ValueId v : n.inputs) sum += bytes_of(v);
+    for (ValueId v : n.inputs) sum += bytes_read(v);
     return sum;
   }
   double written(const GraphNode& n) const {
@@ -69,14 +79,17 @@ class GraphWriter {
     double sum = 0;
     for (WeightId w : n.weights) {
       const GraphWeight& x = g_.weights[w];
-      sum += d(elements(x.shape)) * element_bytes(floating(x.format) ? pass_.weights : x.format);
+      sum += d(elements(x.shape)) * element_bytes(floating(x.format) ? read_weights(n) : x.format);
     }
     return sum;
   }
+  Format read_weights(const GraphNode& n) const {
+    return pass_.autocast && multiplies(n) ? pass_.activations : pass_.weights;
+  }
   Format weight_format(const GraphNode& n) const {
-    if (n.weights.empty()) return pass_.weights;
+    if (n.weights.empty()) return read_weights(n);
     const Format f = g_.weights[n.weights.front()].format;
-    return floating(f) ? pass_.weights : f == Format::i8 || f == Format::u8 ? Format::int8 : f;
+    return floating(f) ? read_weights(n) : f == Format::i8 || f == Format::u8 ? Format::int8 : f;
   }
 
   Operator base(const GraphNode& n, OperatorKind kind) const {
@@ -100,26 +113,96 @@ class GraphWriter {
     out_.push_back(op);
   }
 
-  // The operator whose kernel a function of single elements can join: it makes the node's first
-  // input, of the same size, and nobody else reads that.
+  static bool multiplies(const GraphNode& n) {
+    return std::holds_alternative<Convolution>(n.operation) ||
+           std::holds_alternative<Projection>(n.operation) ||
+           std::holds_alternative<MatrixProduct>(n.operation) ||
+           std::holds_alternative<AttentionCore>(n.operation) ||
+           std::holds_alternative<Recurrence>(n.operation);
+  }
+  static bool in_32_bit(const GraphNode& n) {
+    if (auto norm = std::get_if<Normalization>(&n.operation))
+      return norm->kind != Statistics::batch;
+    return std::holds_alternative<Softmax>(n.operation);
+  }
+  void copy(const char* name, double bytes, double launches = 1) {
+    Operator op;
+    op.kind = OperatorKind::elementwise;
+    op.name = name;
+    op.activations = pass_.activations;
+    op.weights = pass_.activations;
+    op.data_bytes = bytes;
+    op.repeat = launches;
+    op.trainable = false;
+    out_.push_back(op);
+  }
+  // Autocast (PyTorch documentation, "Autocast Op Reference"): products take 16 bit, norms of
+  // their own statistics and softmax 32; functions of several values the widest of them, so that a
+  // residual stream that meets a 32-bit parameter stays wide. Conversions are kernels unless fused;
+  // those of weights come once a pass.
+  void choose_formats(const GraphNode& n) {
+    reads_.reset();
+    Format out = pass_.activations;
+    if (multiplies(n)) {
+      for (WeightId w : n.weights)
+        if (floating(g_.weights[w].format) && !cast_[w]) {
+          cast_[w] = true;
+          copy("cast", d(elements(g_.weights[w].shape)) * (4 + element_bytes(pass_.activations)));
+        }
+      convert(n, pass_.activations);
+    } else if (in_32_bit(n)) {
+      if (pass_.fusion == Fusion::none) {
+        convert(n, Format::f32);
+        out = Format::f32;
+      }
+    } else if (std::holds_alternative<TableLookup>(n.operation)) {
+      out = Format::f32;
+    } else {
+      const bool wide = std::any_of(n.inputs.begin(), n.inputs.end(),
+                                    [&](ValueId v) { return format_[v] == Format::f32; }) ||
+                        (std::holds_alternative<Elementwise>(n.operation) && !n.weights.empty());
+      if (wide) out = Format::f32;
+    }
+    for (ValueId v : n.outputs) format_[v] = out;
+  }
+  void convert(const GraphNode& n, Format to) {
+    reads_ = to;
+    if (pass_.fusion != Fusion::none) return;
+    for (ValueId v : n.inputs)
+      if (floating(g_.values[v].format) && format_[v] != to)
+        copy("cast", bytes_of(v) + bytes_read(v), d(n.repeat));
+  }
+
+  // The operator whose kernel a function of rows or of single elements can join. As the epilogue of
+  // a product: it makes an input of the same size that nobody else reads. In kernels that a
+  // compiler writes: the last of its inputs, unless a library's product made that.
   std::size_t host_kernel(const GraphNode& n) const {
-    if (!pass_.fused_elementwise) return kNobody;
+    const auto size = elements(g_.values[n.outputs.front()].shape);
+    std::size_t last = kNobody;
     for (ValueId v : n.inputs) {
-      if (uses_[v] != 1 || producer_[v] == kNobody) continue;
+      if (producer_[v] == kNobody) continue;
       const std::size_t kernel = kernel_[producer_[v]];
       if (kernel == kNobody) continue;
-      if (elements(g_.values[v].shape) != elements(g_.values[n.outputs.front()].shape)) continue;
-      if (out_[kernel].repeat == d(n.repeat)) return kernel;
+      const bool fits = elements(g_.values[v].shape) == size && out_[kernel].repeat == d(n.repeat);
+      if (pass_.fusion == Fusion::epilogue && fits && uses_[v] == 1) return kernel;
+      if (pass_.fusion == Fusion::pointwise && (last == kNobody || kernel > last))
+        last = fits && out_[kernel].kind == OperatorKind::elementwise ? kernel : kNobody;
     }
-    return kNobody;
+    return pass_.fusion == Fusion::pointwise ? last : kNobody;
   }
   bool join(const GraphNode& n, double flops_of_node) {
     const std::size_t kernel = host_kernel(n);
     if (kernel == kNobody) return false;
     Operator& op = out_[kernel];
-    // What it writes replaces what the kernel would have written; other inputs are read besides.
-    op.data_bytes += read(n) - written(n);
-    op.data_bytes += weight_bytes(n);
+    // What the kernel made is not read again, nor written unless somebody else reads it.
+    op.data_bytes += written(n) + weight_bytes(n);
+    for (ValueId v : n.inputs) {
+      const bool made = producer_[v] != kNobody && kernel_[producer_[v]] == kernel;
+      if (!made)
+        op.data_bytes += bytes_read(v);
+      else if (uses_[v] == 1)
+        op.data_bytes -= bytes_of(v);
+    }
     op.flops += op.kind == OperatorKind::elementwise ? flops_of_node : 0;
     kernel_[node_] = kernel;
     return true;
@@ -143,7 +226,14 @@ class GraphWriter {
     op.flops = 2 * op.m * op.n * op.k * groups;
     if (pass_.tf32_convolutions && op.activations == Format::f32 && op.weights == Format::f32)
       op.activations = op.weights = Format::tf32;
+    // Matrix units take channels last: tensors that lie otherwise are turned on the way in and out
+    // (NVIDIA, "Convolutional Layers User's Guide", tensor layouts). Where the window is one
+    // position, channels first is a product as it stands; depthwise kernels take either.
+    const bool turned =
+        pass_.channels_first && window > 1 && op.k > window && op.activations != Format::f32;
+    if (turned) copy("layout", 2 * read(n), d(n.repeat));
     emit(op);
+    if (turned) copy("layout", 2 * written(n), d(n.repeat));
   }
   void write(const GraphNode& n, const Projection&) {
     Operator op = base(n, OperatorKind::gemm);
@@ -201,8 +291,18 @@ class GraphWriter {
     soft.name = "attention.softmax";
     soft.weight_bytes = 0;
     soft.trainable = false;
-    soft.data_bytes = (pass_.fused_elementwise ? 2 : 4) * scores + bias;
-    soft.flops = 4 * scores / element_bytes(pass_.activations);
+    const double count_scores = scores / element_bytes(pass_.activations);
+    if (pass_.fusion != Fusion::none) {
+      soft.data_bytes = 2 * scores + bias;
+    } else {
+      // Rows longer than 1,024 do not stay in registers and are read three times (PyTorch,
+      // SoftMax.cu); a bias is a kernel of its own; autocast converts to 32 bit and back.
+      const double wide = pass_.autocast ? 4 * count_scores : scores;
+      soft.data_bytes = (a.keys > 1024 ? 4 : 2) * wide;
+      if (bias > 0) copy("attention.bias", 2 * scores + bias, d(n.repeat));
+      if (pass_.autocast) copy("cast", scores + wide, 2 * d(n.repeat));
+    }
+    soft.flops = 4 * count_scores;
     emit(soft);
     product(n, "attention.values", sequences * heads, d(a.queries), d(a.value_dim), d(a.keys),
             scores + v + written(n));
@@ -215,6 +315,7 @@ class GraphWriter {
     if (!statistics && join(n, op.flops)) return;
     // Statistics over more than a row are a pass of their own.
     const bool rows = x.kind == Statistics::layer || x.kind == Statistics::rms;
+    if (rows && pass_.fusion == Fusion::pointwise && join(n, op.flops)) return;
     if (statistics && !rows) op.data_bytes += read(n);
     emit(op);
   }
@@ -222,7 +323,10 @@ class GraphWriter {
     Operator op = base(n, OperatorKind::elementwise);
     if (!join(n, op.flops)) emit(op);
   }
-  void write(const GraphNode& n, const Softmax&) { emit(base(n, OperatorKind::elementwise)); }
+  void write(const GraphNode& n, const Softmax&) {
+    Operator op = base(n, OperatorKind::elementwise);
+    if (pass_.fusion != Fusion::pointwise || !join(n, op.flops)) emit(op);
+  }
   void write(const GraphNode& n, const Pooling&) { emit(base(n, OperatorKind::elementwise)); }
   void write(const GraphNode& n, const Reduction&) { emit(base(n, OperatorKind::elementwise)); }
   void write(const GraphNode& n, const Selection&) { emit(base(n, OperatorKind::elementwise)); }
@@ -270,7 +374,9 @@ class GraphWriter {
   const ItemPass& pass_;
   std::vector<std::size_t> producer_, kernel_;  // of each value; of each node
   std::vector<int> uses_;
-  std::vector<bool> needs_gradient_;
+  std::vector<bool> needs_gradient_, cast_;  // of each value; of each weight
+  std::vector<Format> format_;               // of each value in floating point
+  std::optional<Format> reads_;              // what the node's kernel reads, under autocast
   std::vector<Operator> out_;
   std::size_t node_ = 0;
 };

@@ -48,7 +48,7 @@ TEST(LowerGraph, FusedKernelsTakeNormsAndFunctionsAlong) {
   OperatorList fused, eager;
   ItemPass pass;
   lower_graph(g, pass, fused);
-  pass.fused_elementwise = false;
+  pass.fusion = Fusion::none;
   lower_graph(g, pass, eager);
   auto launches = [](const OperatorList& ops) {
     double n = 0;
@@ -61,7 +61,7 @@ TEST(LowerGraph, FusedKernelsTakeNormsAndFunctionsAlong) {
   ASSERT_TRUE(named(eager, "relu"));
   EXPECT_EQ(named(eager, "relu")->data_bytes, 2.0 * 2 * 1024);
   // In training the batch's statistics are a pass of their own, which the function then joins.
-  pass.fused_elementwise = true;
+  pass.fusion = Fusion::epilogue;
   pass.training = true;
   OperatorList training;
   lower_graph(g, pass, training);

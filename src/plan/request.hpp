@@ -26,7 +26,8 @@ struct PlanRequest {
   std::optional<double> memory_fraction;
   // Switches of the engine, where its flags or a measured row state them.
   std::optional<bool> flash_attention;
-  std::optional<bool> dropout;  // masks are kept
+  std::optional<bool> channels_first;  // how images lie in memory
+  std::optional<bool> dropout;         // masks are kept
   std::optional<bool> eight_bit_weights, trains_drafts, deterministic,
       grouped_experts;                                // see EnginePolicy
   std::optional<bool> fused_loss;                     // the engine's own fused cross entropy

@@ -27,7 +27,9 @@ void lower_component(const Tables& t, const Component& component, double items, 
   pass.activations = t.domain.activations;
   pass.weights = t.domain.weights.value_or(t.domain.activations);
   pass.tf32_convolutions = t.engine.tf32_convolutions;
-  pass.fused_elementwise = t.engine.launch == Launch::graphs;
+  pass.fusion = t.engine.fusion;
+  pass.channels_first = t.engine.channels_first;
+  pass.autocast = pass.weights == Format::f32 && bits_per_element(pass.activations) == 16;
   pass.flash_attention = t.engine.flash_attention;
   pass.training = training;
   lower_graph(*graph, pass, out);

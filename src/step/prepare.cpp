@@ -44,7 +44,7 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
   p.expert = expert;
   p.absorbed_latent = t.engine.mla_absorbed;
   // Hand-written kernels fuse whatever launches them.
-  p.fused_elementwise = t.engine.launch == Launch::graphs || t.engine.autograd == Autograd::fused;
+  p.fused_elementwise = t.engine.fusion != Fusion::none || t.engine.autograd == Autograd::fused;
   p.replace_weights = t.domain.weights;
   if (!t.engine.flash_attention) p.score_bytes = t.engine.score_bytes;
   p.cache_copied = t.engine.concatenated_cache;
@@ -282,7 +282,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
               p.context = context;
               p.expert_inside_tensor = false;
               p.sequence_parallel = sp != 0;
-              p.fused_elementwise = t.engine.launch == Launch::graphs;
+              p.fused_elementwise = t.engine.fusion != Fusion::none;
               p.replace_weights = t.domain.weights;
               OperatorList ops;
               auto add = [&](double count, double& forward, double& backward) {
@@ -341,8 +341,9 @@ namespace {
 const char* graph_class(Format weights) {
   switch (weights) {
     case Format::f32:
-    case Format::tf32:
       return "graph-fp32";
+    case Format::tf32:
+      return "graph-tf32";
     case Format::int8:
     case Format::i8:
       return "graph-int8";
@@ -369,7 +370,12 @@ void take_products(Tables& t) {
 }  // namespace
 
 Format stored_format(const Model& model, const PlanDomain& formats) {
-  if (model.item && !language_stack(model)) return formats.weights.value_or(formats.activations);
+  if (model.item && !language_stack(model)) {
+    const Format weights = formats.weights.value_or(formats.activations);
+    // Autocast keeps weights in 32 bit and multiplies in 16.
+    const bool half = formats.activations == Format::f16 || formats.activations == Format::bf16;
+    return half && weights == Format::f32 ? formats.activations : weights;
+  }
   const Format f = model.weight_format;
   const bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
   return sixteen ? formats.weights.value_or(f) : f;
@@ -383,6 +389,8 @@ const char* weight_class(const Model& model, const PlanDomain& formats) {
       return "half";
     case Format::f32:
       return "fp32";
+    case Format::tf32:
+      return "tf32";
     case Format::fp8_tensor:
     case Format::fp8_block:
     case Format::mxfp8:
