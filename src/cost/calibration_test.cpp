@@ -65,39 +65,44 @@ kind = "calibration"
 id = "engines"
 source = "test"
 date = "2026-01"
-[[engine]]
-engine = "any-serve"
-scope = ""
-class = "all"
-compute_factor = 0.5
-[[engine]]
-engine = "any-serve"
-scope = ""
-class = "int8"
-compute_factor = 0.55
-[[engine]]
-engine = "vllm"
-scope = ""
-class = "all"
-compute_factor = 0.6
-[[engine]]
-engine = "vllm"
-scope = "maker"
-class = "all"
-compute_factor = 0.7
-[[engine]]
-engine = "vllm"
-scope = "hopper"
-class = "all"
-compute_factor = 0.8
+[[effect]]
+kind = "serve"
+compute = 0.5
 step_overhead_seconds = 0.001
-error = 0.5
-rows = 12
-[[engine]]
+[[effect]]
+kind = "serve"
+class = "int8"
+compute = 1.1
+[[effect]]
+kind = "serve"
 engine = "vllm"
-scope = "hopper"
+compute = 1.2
+[[effect]]
+kind = "serve"
+engine = "vllm"
+scope = "family:hopper"
+compute = 1.25
+step_overhead_seconds = 2
+rows = 12
+[[effect]]
+kind = "serve"
+engine = "vllm"
+scope = "family:hopper"
 class = "fp8"
-compute_factor = 0.9
+compute = 1.2
+[[error]]
+kind = "serve"
+compute = 0.3
+stream = 0.2
+[[error]]
+kind = "serve"
+engine = "vllm"
+compute = 0.5
+stream = 0.1
+[[strange]]
+kind = "serve"
+compute = 0.6
+stream = 0.4
 )"};
 
 class Calibrations : public testing::Test {
@@ -150,28 +155,52 @@ TEST_F(Calibrations, AClassNeverMeasuredIsLessCertain) {
   EXPECT_EQ(fp4.error, 0.4);
 }
 
-TEST_F(Calibrations, EnginesFallBackByScopeAndClass) {
-  auto factor = [&](std::string_view engine, const Accelerator& a, std::string_view cls) {
-    auto c = calibration.engine(engine, a, false, cls);
+TEST_F(Calibrations, EngineCoefficientsAreProductsOfEffects) {
+  auto at = [&](std::string_view engine, const Accelerator& a, std::string_view cls) {
+    auto c = calibration.engine(engine_subject(engine, a, false, cls, Format::unknown));
     EXPECT_TRUE(c);
-    return c ? c->compute_factor : 0;
+    return c ? *c : EngineCoefficients{};
   };
-  EXPECT_EQ(factor("vllm", known, "fp8"), 0.9);
-  EXPECT_EQ(factor("vllm", known, "half"), 0.8);
-  EXPECT_EQ(factor("vllm", cousin, "half"), 0.7);
-  EXPECT_EQ(factor("vllm", stranger, "half"), 0.6);
-  EXPECT_EQ(factor("newcomer", known, "half"), 0.5);
-  // What all engines do with a class says more than what one engine does with others.
-  EXPECT_EQ(factor("vllm", stranger, "int8"), 0.55);
-  EXPECT_EQ(calibration.engine("vllm", known, false, "half")->basis, Basis::calibrated);
-  EXPECT_TRUE(calibration.engine("vllm", known, false, "half")->end_to_end);
+  EXPECT_NEAR(at("vllm", known, "fp8").compute_factor, 0.5 * 1.2 * 1.25 * 1.2, 1e-12);
+  EXPECT_NEAR(at("vllm", known, "half").compute_factor, 0.5 * 1.2 * 1.25, 1e-12);
+  EXPECT_NEAR(at("vllm", stranger, "half").compute_factor, 0.5 * 1.2, 1e-12);
+  EXPECT_NEAR(at("vllm", stranger, "int8").compute_factor, 0.5 * 1.1 * 1.2, 1e-12);
+  EXPECT_NEAR(at("newcomer", known, "half").compute_factor, 0.5, 1e-12);
+  EXPECT_NEAR(at("vllm", known, "half").step_overhead_seconds, 0.002, 1e-12);
+  EXPECT_TRUE(at("vllm", known, "half").end_to_end);
+  // Measured on this engine and family, or put together from parts.
+  EXPECT_EQ(at("vllm", known, "half").basis, Basis::calibrated);
+  EXPECT_EQ(at("vllm", cousin, "half").basis, Basis::analytic);
   // As every sheet of the room: cited below "calibration/".
-  EXPECT_EQ(calibration.engine("vllm", known, false, "half")->sheet, "engines#vllm/hopper/all");
-  EXPECT_EQ(calibration.engine("vllm", cousin, false, "half")->basis, Basis::analytic);
+  EXPECT_EQ(at("vllm", known, "half").sheet, "engines#serve/vllm/family:hopper//");
   // Nothing stands in for training here, and that is said.
-  auto none = calibration.engine("newcomer", known, true, "half");
+  auto none = calibration.engine(engine_subject("vllm", known, true, "half", Format::unknown));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::missing_fact);
+}
+
+TEST_F(Calibrations, ErrorsAreLargerWhereTheEngineIsAStranger) {
+  auto own = *calibration.engine(engine_subject("vllm", known, false, "half", Format::unknown));
+  EXPECT_EQ(own.compute_error, 0.5);
+  EXPECT_EQ(own.stream_error, 0.1);
+  auto far = *calibration.engine(engine_subject("vllm", stranger, false, "half", Format::unknown));
+  EXPECT_EQ(far.compute_error, 0.6);
+  EXPECT_EQ(far.stream_error, 0.4);
+}
+
+TEST_F(Calibrations, ProductsStayPhysicallyPossible) {
+  EngineTable t;
+  EngineSubject s;
+  s.engine = "e";
+  for (const EngineLevel level : {EngineLevel::kind, EngineLevel::engine}) {
+    EngineEffect& e = t.effects[effect_key(s, level)];
+    e.factor.fill(1.4);
+  }
+  for (const ParameterInfo& p : engine_parameters()) {
+    const double v = (*t.of(s)).*p.field;
+    EXPECT_LE(v, p.high) << p.name;
+    EXPECT_GE(v, p.low) << p.name;
+  }
 }
 
 TEST_F(Calibrations, LinksFallBackByReach) {
@@ -199,9 +228,10 @@ TEST_F(Calibrations, MovedUpIsFasterEverywhere) {
   auto link = *calibration.moved(ErrorGroup::link, 1).link("any", false);
   EXPECT_NEAR(link.ceiling, 0.7 * 1.25, 1e-12);
   EXPECT_NEAR(link.latency_seconds, 1e-6 / 1.25, 1e-15);
-  auto engine = *calibration.moved(ErrorGroup::host, 1).engine("vllm", known, false, "half");
-  EXPECT_NEAR(engine.compute_factor, 0.8 * std::exp(0.5), 1e-12);
-  EXPECT_NEAR(engine.step_overhead_seconds, 0.001 * std::exp(-0.5), 1e-12);
+  auto engine = *calibration.moved(ErrorGroup::host, 1)
+                     .engine(engine_subject("vllm", known, false, "half", Format::unknown));
+  EXPECT_NEAR(engine.compute_factor, 0.75 * std::exp(0.5), 1e-12);
+  EXPECT_NEAR(engine.step_overhead_seconds, 0.002 * std::exp(-0.1), 1e-12);
 }
 
 TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
@@ -209,13 +239,15 @@ TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
   Cluster c;
   c.accelerator = &card;
   c.intra.one_way = gigabytes_per_second(100);
-  const double whole = make_device_model(c, calibration, "vllm", false, "half")->power_scale;
+  const double whole =
+      make_device_model(c, calibration, "vllm", false, "half", Format::bf16)->power_scale;
   c.card.power_limit = watts(200);  // of 400
-  auto d = make_device_model(c, calibration, "vllm", false, "half");
+  auto d = make_device_model(c, calibration, "vllm", false, "half", Format::bf16);
   ASSERT_TRUE(d);
   EXPECT_NEAR(d->power_scale, whole * std::cbrt(0.5), 1e-12);
   c.card.power_limit = watts(500);
-  EXPECT_EQ(make_device_model(c, calibration, "vllm", false, "half")->power_scale, whole);
+  EXPECT_EQ(make_device_model(c, calibration, "vllm", false, "half", Format::bf16)->power_scale,
+            whole);
   c.card.power_limit.reset();
   // An H100 on PCIe has 350 W for 756 TFLOP/s, on SXM 700 W for 989; another vendor's card keeps 1.
   card.family = "hopper";
@@ -223,7 +255,7 @@ TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
     card.peak[static_cast<std::size_t>(MathMode::bf16_matrix)] = teraflops_per_second(t);
   };
   auto scale = [&] {
-    return make_device_model(c, calibration, "vllm", false, "half")->power_scale;
+    return make_device_model(c, calibration, "vllm", false, "half", Format::bf16)->power_scale;
   };
   peak(756), card.board_power = watts(350);
   EXPECT_NEAR(scale(), std::cbrt((350. / 756) / (700. / 989)), 1e-12);
@@ -232,7 +264,7 @@ TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
   card.vendor = "amd";
   EXPECT_EQ(scale(), 1);
   card.peak = {};
-  auto none = make_device_model(c, calibration, "vllm", false, "half");
+  auto none = make_device_model(c, calibration, "vllm", false, "half", Format::bf16);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::missing_fact);
 }
