@@ -9,6 +9,7 @@
 
 #include "decide/best_plan.hpp"
 #include "evidence/engine_fit.hpp"
+#include "step/pass_time.hpp"
 
 namespace trigon {
 namespace {
@@ -18,7 +19,7 @@ constexpr double kMostLinks = 0.2;
 // Rows of one source and metric that steer at most.
 constexpr std::size_t kMostOfGroup = 160;
 // Devices and sources are left out in so many groups.
-constexpr int kParts = 8;
+constexpr int kParts = 5;
 // Rows of a coarser key that weigh as much as those of a finer one in its error.
 constexpr double kPriorRows = 10;
 // Of a bell curve, the deviations within which four of five values lie.
@@ -120,10 +121,17 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   if (auto serve = std::get_if<Serve>(&s->job))
     most = std::max(most, serve->concurrency.value_or(256));
   if (std::holds_alternative<Batch>(s->job)) {
-    // A pipeline works on as many groups of sequences as it has stages.
-    domain.batches = {std::max(1, plan.micro_batch / std::max(1, plan.pipeline)),
-                      std::max(1, plan.micro_batch)};
-    if (domain.batches[0] == domain.batches[1]) domain.batches.pop_back();
+    // A pipeline works on as many groups of sequences as it has stages; in a steady state prompts
+    // come one by one, or as many as a pass holds.
+    std::set<std::int32_t> batches{std::max(1, plan.micro_batch / std::max(1, plan.pipeline)),
+                                   std::max(1, plan.micro_batch)};
+    if (const auto& batch = std::get<Batch>(s->job); s->stack && !batch.requests) {
+      batches.insert(1);
+      const double input = std::max<double>(1, static_cast<double>(batch.input_tokens));
+      batches.insert(static_cast<std::int32_t>(
+          std::clamp(pass_tokens(s->engine) / input, 1.0, 4096.0)));
+    }
+    domain.batches.assign(batches.begin(), batches.end());
   } else {
     for (std::int32_t b = 1; b < 2 * most && b <= 4096; b *= 2) domain.batches.push_back(b);
   }
@@ -136,6 +144,11 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
     if (e[Metric::exposed_communication_seconds] > kMostLinks * e[Metric::step_seconds])
       return std::nullopt;
   }
+  // Only what the row is read against is timed again for every trial.
+  const bool metric_alone = c.readout.kind == Readout::Kind::metric ||
+                            c.readout.kind == Readout::Kind::reciprocal;
+  tables->time_prompts = !metric_alone || c.readout.metric != Metric::decode_step_seconds;
+  tables->time_steps = !metric_alone || c.readout.metric != Metric::prefill_seconds;
   Fitted f;
   f.model = c.model;
   f.tables = std::move(*tables);

@@ -217,8 +217,8 @@ PassTime prompt_time(const Tables& t, std::int32_t tensor, std::int32_t expert, 
 
 void fill_inference(Tables& t, std::int32_t asked_batch) {
   InferenceTables& i = t.inference;
-  i.decode.clear();
-  i.prefill.clear();
+  if (t.time_steps) i.decode.clear();
+  if (t.time_prompts) i.prefill.clear();
   i.send_per_token.clear();
   i.batches =
       t.domain.batches.empty() ? batch_grid(t.engine.max_sequences, asked_batch) : t.domain.batches;
@@ -226,9 +226,11 @@ void fill_inference(Tables& t, std::int32_t asked_batch) {
     for (std::int32_t expert : t.domain.expert) {
       std::int32_t e = expert <= tensor && tensor % expert == 0 ? expert : 1;
       for (std::int32_t b : i.batches) {
-        i.decode.push_back(t.stack->generates ? pass_time(t, *t.stack, decode_pass(t, tensor, e, b))
-                                              : PassTime{});
-        i.prefill.push_back(prompt_time(t, tensor, e, b));
+        if (t.time_steps)
+          i.decode.push_back(t.stack->generates
+                                 ? pass_time(t, *t.stack, decode_pass(t, tensor, e, b))
+                                 : PassTime{});
+        if (t.time_prompts) i.prefill.push_back(prompt_time(t, tensor, e, b));
       }
     }
     double bytes =

@@ -84,6 +84,8 @@ struct Tables {
   // Models that do whole items: operators of [component][batch], which no coefficient changes.
   std::vector<OperatorList> item_operators;
   double layers = 0;  // of both stacks
+  // What `reprice` times again: passes over prompts, decode steps.
+  bool time_prompts = true, time_steps = true;
   // A request is done in one go: by graphs, or by an encoder.
   bool whole_items() const { return !stack || !stack->generates; }
 };
