@@ -48,12 +48,12 @@ Result<Calibration> Calibration::load(const FactStore& store) {
 
 namespace {
 
-// What a device or family was not timed at comes from its vendor's other devices.
+// What was not timed on a device comes from those around it.
 std::shared_ptr<const OperatorGrids> filled(std::shared_ptr<const OperatorGrids> own,
-                                            const OperatorGrids& vendor) {
+                                            const OperatorGrids& wider) {
   auto out = std::make_shared<OperatorGrids>(*own);
   for (std::size_t k = 0; k < kGridKinds; ++k)
-    if (out->of[k].empty()) out->of[k] = vendor.of[k];
+    if (out->of[k].empty()) out->of[k] = wider.of[k];
   return out;
 }
 
@@ -75,15 +75,18 @@ void Calibration::read_operators(const FactStore& store, std::string_view kind) 
         link_grids_.emplace(own, std::make_shared<LinkGrids>(read_link_grids(*s)));
     }
   }
+  // A device's from its family's, both from its vendor's.
   std::set<std::string> done;
-  for (const FactSheet* s : store.of_kind("accelerator")) {
-    const auto vendor = grids_.find(s->text("vendor").value_or(""));
-    if (vendor == grids_.end()) continue;
-    for (const std::string& id : {s->id, s->text("family").value_or("")})
-      if (auto own = grids_.find(id);
-          own != grids_.end() && own != vendor && done.insert(id).second)
-        own->second = filled(own->second, *vendor->second);
-  }
+  const auto accelerators = store.of_kind("accelerator");
+  for (const char* from : {"vendor", "family"})
+    for (const FactSheet* s : accelerators) {
+      const bool whole = std::string_view(from) == "vendor";
+      const auto wider = grids_.find(s->text(from).value_or(""));
+      const std::string id = whole ? s->text("family").value_or("") : s->id;
+      const auto own = grids_.find(id);
+      if (wider == grids_.end() || own == grids_.end() || own == wider) continue;
+      if (done.insert(id).second) own->second = filled(own->second, *wider->second);
+    }
 }
 
 Calibration Calibration::with_operators(const FactStore& store, std::string_view kind) const {

@@ -83,16 +83,15 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   const LinkCoefficients& near = d.intra.c;
   if (near.sharing > 0 && inside > 2) intra_rate *= std::pow(2.0 / inside, near.sharing);
   if (!crosses || !d.inter) {
-    double library = 1e300, one_shot = 1e300;
-    if (kernels != CollectiveKernels::one_shot || c != Collective::all_reduce) {
-      library =
-          ring_seconds(d, c, payload, n, intra_rate, kernels != CollectiveKernels::library_rings);
-      if (c != Collective::send) library *= refined(near, grid_of(c), payload, n);
-    }
+    double library = ring_seconds(d, c, payload, n, intra_rate,
+                                  kernels != CollectiveKernels::library_rings);
+    if (c != Collective::send) library *= refined(near, grid_of(c), payload, n);
     const bool may = kernels == CollectiveKernels::any || kernels == CollectiveKernels::one_shot;
-    if (may && c == Collective::all_reduce && near.small_latency_seconds > 0)
-      one_shot = one_shot_seconds(d, payload, n, intra_rate) *
-                 refined(near, LinkGridKind::one_shot, payload, n);
+    if (!may || c != Collective::all_reduce || near.small_latency_seconds <= 0) return library;
+    // Engines hand large payloads on to the library.
+    const double one_shot = std::min(library, one_shot_seconds(d, payload, n, intra_rate)) *
+                            refined(near, LinkGridKind::one_shot, payload, n);
+    if (kernels == CollectiveKernels::one_shot) return one_shot;
     return std::min(library, one_shot);
   }
   // Hierarchical: the ranks of a node share the crossing, each over its own NIC.

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "cost/test_devices.hpp"
 
@@ -46,6 +47,29 @@ TEST_F(Collectives, LatencyOfTheRounds) {
   EXPECT_NEAR(seconds(Collective::all_reduce, 1, 8), 5e-6, 1e-9);
   EXPECT_NEAR(seconds(Collective::all_reduce, 1e9, 8), 24e-6 + 1.75e9 / 100e9, 1e-9);
   EXPECT_NEAR(seconds(Collective::all_gather, 1, 8), 17e-6, 1e-9);
+}
+
+TEST_F(Collectives, ReducedInTheSwitchFromSomeRanksOn) {
+  d.intra.c.switch_reduction_ranks = 5;
+  d.intra.c.switch_reduction_gain = 1.25;
+  auto library = [&](Collective c, int ranks, CollectiveKernels k = CollectiveKernels::library) {
+    return collective_seconds(d, c, 1e9, ranks, 1, k);
+  };
+  EXPECT_NEAR(library(Collective::all_reduce, 4), 1.5e9 / 100e9, 1e-12);
+  EXPECT_NEAR(library(Collective::all_reduce, 8), 1.75e9 / 125e9, 1e-12);
+  EXPECT_NEAR(library(Collective::all_gather, 8), 0.875e9 / 100e9, 1e-12);
+  EXPECT_NEAR(library(Collective::all_reduce, 8, CollectiveKernels::library_rings), 1.75e9 / 100e9,
+              1e-12);
+}
+
+TEST_F(Collectives, GridsMultiplyTheirOwnCollective) {
+  auto grids = std::make_shared<LinkGrids>();
+  UtilisationGrid& g = grids->of[static_cast<std::size_t>(LinkGridKind::all_gather)];
+  g = UtilisationGrid(link_grid_axes());
+  for (float& v : g.values()) v = std::log(2.0F);
+  d.intra.c.grids = grids;
+  EXPECT_NEAR(seconds(Collective::all_gather, 1e9, 8), 2 * 0.875e9 / 100e9, 1e-8);
+  EXPECT_NEAR(seconds(Collective::all_reduce, 1e9, 8), 1.75e9 / 100e9, 1e-12);
 }
 
 TEST_F(Collectives, BusBandwidthRampsWithSize) {
@@ -95,7 +119,7 @@ TEST_F(Collectives, AcrossNodesEachRankHasItsPort) {
 }
 
 TEST_F(Collectives, MoreRanksOrBytesNeverTakeLess) {
-  d.intra.c = {0.8, 1e6, 0.5, 0.2, 1e-6, 5e-6, 0.2, 8e-6, Basis::analytic, ""};
+  d.intra.c = {0.8, 1e6, 0.5, 0.2, 1e-6, 5e-6, 0.2, 8e-6, 0, 1, 0, nullptr, Basis::analytic, ""};
   add_network(10e9);
   d.inter->c = d.intra.c;
   for (Collective c : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,

@@ -122,17 +122,17 @@ std::array<GridAxis, kGridAxes> grid_axes(GridKind k) {
     case GridKind::grouped_fp8_block:
     case GridKind::grouped_int4_only:
       // Rows of one group, groups, elements of one matrix, skew of the routing (plain).
-      return {GridAxis{-1, 1, 14}, {0, 1, 10}, {18, 2, 6}, {0, 1, 2}};
+      return {GridAxis{-1, 1, 14}, {0, 1, 10}, {18, 1, 11}, {0, 1, 2}};
     case GridKind::prefill:
     case GridKind::prefill_fp8_cache:
       // Queries of a sequence, sequences x heads, heads that share keys, head dimension.
-      return {GridAxis{4, 1, 11}, {0, 2, 7}, {0, 2, 4}, {6, 1, 3}};
+      return {GridAxis{4, 1, 11}, {0, 1, 13}, {0, 1, 6}, {6, 1, 3}};
     case GridKind::latent_prefill:
-      return {GridAxis{4, 1, 12}, {0, 2, 8}, {}, {}};
+      return {GridAxis{4, 1, 12}, {0, 1, 15}, {}, {}};
     case GridKind::decode:
     case GridKind::decode_fp8_cache:
       // Keys, sequences x key heads, heads that share keys, head dimension.
-      return {GridAxis{4, 1, 14}, {0, 1, 14}, {0, 2, 4}, {6, 1, 3}};
+      return {GridAxis{4, 1, 14}, {0, 1, 14}, {0, 1, 6}, {6, 1, 3}};
     case GridKind::latent_decode:
       // Keys, sequences, heads.
       return {GridAxis{4, 1, 14}, {0, 1, 11}, {0, 1, 8}, {}};

@@ -239,6 +239,7 @@ Result<Bench> read_bench(const OperatorInputs& in) {
     CollectiveSample s;
     s.collective = c.timed->collective;
     s.kernels = c.timed->kernels;
+    s.host_launched = c.timed->host_launched;
     s.payload = c.timed->payload;
     s.ranks = c.timed->ranks;
     s.seconds = wire_share(s.collective, s.ranks) * s.payload / c.measured;

@@ -56,6 +56,8 @@ CaseOrRefusal read_comm_case(const Row& row, const RowNames& names) {
   t.collective = *collective;
   t.kernels = kernels_of(row.text("algo"));
   t.figure = TimedCase::Figure::bus_bandwidth;
+  // A script that times each call of a framework, launch and all.
+  t.host_launched = row.text("tool") == "all_reduce_bench.py";
   t.payload = row.number("payload_bytes").value_or(0);
   if (t.payload <= 0) {
     t.payload = kLargePayload;
@@ -86,9 +88,16 @@ CaseOrRefusal read_matmul_case(const Row& row, const RowNames& names) {
     c.assumptions.push_back({"shape_mnk", message(EvidenceMessage::large_product, (*shape)[0])});
   }
   const auto [m, n, k] = *shape;
-  t.operators = timed_gemm(m, n, k, 1, *f);
+  // Operands are in the format already: nothing is scaled first.
+  const bool narrow = precision == "fp8" || precision == "int8";
+  if (narrow) t.at_peak_of = precision == "fp8" ? MathClass::fp8 : MathClass::int8;
+  const TimedFormat format = narrow ? TimedFormat{} : *f;
+  t.operators = timed_gemm(m, n, k, 1, format);
   t.figure = TimedCase::Figure::rate;
-  t.work = 2 * m * n * k;
+  t.work = t.operators[0].flops;
+  // The most over many shapes is no less than a large square reaches.
+  t.best_shape = row.text("kind").find("max over shapes") != std::string_view::npos;
+  if (t.best_shape) t.operators.push_back(timed_gemm(8192, 8192, 8192, 1, format)[0]);
   if (auto r = take_hardware(row, names, 1, 0, c)) return *r;
   return c;
 }

@@ -10,7 +10,7 @@ struct System {
   const UtilisationGrid& grid;
   const std::vector<GridRow>& rows;
   const std::vector<double>& weights;
-  double smoothness;
+  std::array<double, kGridAxes> smoothness;
 
   // out = A x of the normal equations.
   void apply(const std::vector<double>& x, std::vector<double>& out) const {
@@ -22,13 +22,14 @@ struct System {
       for (const GridCorner& c : rows[r].corners) out[c.node] += c.weight * v;
     }
     std::size_t stride = x.size();
-    for (const GridAxis& a : grid.axes()) {
+    for (std::size_t axis = 0; axis < kGridAxes; ++axis) {
+      const GridAxis& a = grid.axes()[axis];
       const auto count = static_cast<std::size_t>(a.count);
       const std::size_t block = stride;
       stride /= count;
       for (std::size_t i = 0; i + stride < x.size(); ++i) {
         if (i % block + stride >= block) continue;  // the last of its line
-        const double slope = smoothness * (x[i + stride] - x[i]);
+        const double slope = smoothness[axis] * (x[i + stride] - x[i]);
         out[i] -= slope;
         out[i + stride] += slope;
       }

@@ -16,7 +16,7 @@ struct GridRow {
 };
 
 struct GridFit {
-  double smoothness = 0.3;  // of differences between neighbours, in rows
+  std::array<double, kGridAxes> smoothness{};  // of differences along each axis, in rows
   double outlier = 0.15;    // residuals beyond are counted linearly
 };
 

@@ -83,7 +83,8 @@ void add_grids(const LinkFit& fit, CoefficientSheet& sheet) {
     rows[kind].push_back(std::move(row));
   }
   for (std::size_t k = 0; k < kLinkGridKinds; ++k) {
-    fit_grid(grids[k], rows[k], {0.05, 0.15});
+    // Sizes continue each other, numbers of ranks hardly do.
+    fit_grid(grids[k], rows[k], {{0.3, 0.01, 0, 0}, 0.15});
     if (!grids[k].empty())
       sheet.grids.push_back(
           {link_grid_name(static_cast<LinkGridKind>(k)), std::move(grids[k]), rows[k].size()});
@@ -95,7 +96,10 @@ CoefficientSheet fit_inside(const std::string& id, LinkFit& fit, const LinkCoeff
   c = start;
   std::vector<const CollectiveSample*> library, one_shot;
   for (const CollectiveSample* s : fit.rows) {
-    if (s->host_launched || crosses(fit.bench, *s)) continue;
+    // What the host adds is lost in large payloads.
+    const bool launch = s->host_launched &&
+                        (s->kernels == CollectiveKernels::one_shot || s->payload < 1 << 26);
+    if (launch || crosses(fit.bench, *s)) continue;
     (s->kernels == CollectiveKernels::one_shot ? one_shot : library).push_back(s);
   }
   c.switch_reduction_ranks = switch_reduction_from(id);
@@ -132,7 +136,8 @@ CoefficientSheet fit_inside(const std::string& id, LinkFit& fit, const LinkCoeff
     // What the host needs to launch one: the middle of the smallest payloads.
     std::vector<double> launches;
     for (const CollectiveSample* s : fit.rows)
-      if (s->host_launched && s->payload <= 65536) launches.push_back(s->seconds);
+      if (s->host_launched && s->kernels == CollectiveKernels::one_shot && s->payload <= 65536)
+        launches.push_back(s->seconds);
     std::sort(launches.begin(), launches.end());
     if (!launches.empty()) c.host_launch_seconds = launches[launches.size() / 2];
   }
@@ -151,7 +156,7 @@ std::string link_sheet(const Link& link) {
 
 double collective_sample_seconds(const DeviceModel& d, const CollectiveSample& s) {
   const double t = collective_seconds(d, s.collective, s.payload, s.ranks, 1, s.kernels);
-  return s.host_launched ? std::max(t, d.intra.c.host_launch_seconds) : t;
+  return s.host_launched ? host_launched(t, s.kernels, d.intra.c) : t;
 }
 
 std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep) {

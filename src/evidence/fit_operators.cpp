@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "evidence/fit.hpp"
 #include "evidence/fit_grid.hpp"
@@ -100,6 +101,9 @@ CoefficientSheet fit_formulas(const std::string& id, FamilyFit& fit, OperatorCoe
                        MatrixPath::int8_only, MatrixPath::int4_only, MatrixPath::fp32}) {
     auto parameters = matrix_parameters(p);
     if (p == MatrixPath::fp8_block) {
+      // Timed with the host's launches, which say nothing about the kernel's own latency.
+      at(p).latency_seconds = 1e-6;
+      parameters.back() = {&at(p).latency_seconds, 1e-8, 3e-6};
       at(p).floor_seconds = 5e-5;
       parameters.push_back({&at(p).floor_seconds, 1e-6, 1e-3});
     }
@@ -172,7 +176,7 @@ CoefficientSheet fit_grids(const std::string& id, const FamilyFit& fit,
     rows[static_cast<std::size_t>(kind)].push_back(std::move(row));
   }
   for (std::size_t k = 0; k < kGridKinds; ++k) {
-    fit_grid(grids[k], rows[k], {smoothness, 0.15});
+    fit_grid(grids[k], rows[k], {{smoothness, smoothness, smoothness, smoothness}, 0.15});
     if (!grids[k].empty())
       sheet.grids.push_back(
           {grid_kind_name(static_cast<GridKind>(k)), std::move(grids[k]), rows[k].size()});
@@ -255,10 +259,17 @@ std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample
         family, f, [](const Sample&) { return true; }, 0.3);
     g.source = source_of(members);
     out.push_back(std::move(g));
-    if (members.size() < 2) continue;
+    // Devices of their own only where a family has several that were timed.
+    std::map<std::string, std::set<std::size_t>> timed;
+    for (const Sample* x : f.samples)
+      timed[sample_block(bench.devices[x->device], *x)].insert(x->device);
     for (std::size_t i : members) {
       CoefficientSheet own = fit_grids(
-          bench.devices[i].accelerator->id, f, [&](const Sample& s) { return s.device == i; }, 0.3);
+          bench.devices[i].accelerator->id, f,
+          [&](const Sample& x) {
+            return x.device == i && timed.at(sample_block(bench.devices[i], x)).size() > 1;
+          },
+          0.3);
       own.source = source_of({i});
       if (!own.grids.empty()) out.push_back(std::move(own));
     }

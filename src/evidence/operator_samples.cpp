@@ -101,7 +101,7 @@ struct Reader {
                        c.number(r, "window_size"),
                        starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
       if (a.kv_heads <= 0) a.kv_heads = a.heads;
-      if (a.queries < 2 || a.dim > 256) continue;
+      if (a.queries < 2 || a.dim > 256 || a.dim == 192) continue;
       if (a.window > 0 && a.window < a.queries) continue;  // kernels of their own
       Sample s;
       s.ops = timed_prefill(a);
@@ -126,7 +126,7 @@ struct Reader {
                        c.number(r, "window_size"),
                        starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
       if (a.kv_heads <= 0) a.kv_heads = a.heads;
-      if (a.dim > 256) continue;
+      if (a.dim > 256 || a.dim == 192) continue;
       if (a.window > 0 && a.window < a.keys) continue;
       Sample s;
       s.ops = timed_decode(a);

@@ -57,18 +57,26 @@ Result<Estimate<double>> predict_timed(const TimedCase& c, const Cluster& hardwa
   Spread spread{0, Basis::exact};
   if (c.operators.empty()) {
     seconds = collective_seconds(*d, c.collective, c.payload, c.ranks, 1, c.kernels);
-    if (c.host_launched) seconds = std::max(seconds, d->intra.c.host_launch_seconds);
+    if (c.host_launched) seconds = host_launched(seconds, c.kernels, d->intra.c);
     spread = spread_of(*d, c);
   }
+  double best = 0;
   for (const Operator& op : c.operators) {
-    seconds += operator_time(*d, op).seconds;
+    const double t = operator_time(*d, op).seconds;
+    seconds += t;
+    best = std::max(best, op.flops / t);
     const Spread s = spread_of(*d, op);
     spread = {std::max(spread.error, s.error), worse(spread.basis, s.basis)};
   }
   double value = seconds;
-  if (c.figure == TimedCase::Figure::rate)
-    value = c.work / seconds;
-  else if (c.figure == TimedCase::Figure::bus_bandwidth)
+  if (c.figure == TimedCase::Figure::rate) {
+    value = c.best_shape ? best : c.work / seconds;
+    if (c.at_peak_of) {
+      const double peak = d->unit[static_cast<std::size_t>(*c.at_peak_of)].peak;
+      value *= peak / d->unit[static_cast<std::size_t>(MathClass::half)].peak;
+    }
+  }
+  if (c.figure == TimedCase::Figure::bus_bandwidth)
     value = wire_share(c.collective, c.ranks) * c.payload / seconds;
   const double wide = std::exp(kRange * spread.error);
   return Estimate<double>{value, value / wide, value * wide, spread.basis};

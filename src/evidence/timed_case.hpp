@@ -1,6 +1,8 @@
 #pragma once
 // A row that times operators or a collective by themselves: what ran and how its figure is read.
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -19,8 +21,19 @@ struct TimedCase {
   // on the wire per second ("bus bandwidth" of nccl-tests).
   enum class Figure : std::uint8_t { seconds, rate, bus_bandwidth } figure = Figure::seconds;
   double work = 0;
+  // A product of operands that are in this class already: the share of the peak that 16 bit
+  // reaches, without the scaling that an engine's linear layer does first.
+  std::optional<MathClass> at_peak_of;
+  bool best_shape = false;  // the most over shapes, of which the operators are one each
   const Calibration* calibration = nullptr;
 };
+
+// A call that the host launches: engines' kernels wait for the launch, the library's synchronised
+// calls come after it.
+inline double host_launched(double seconds, CollectiveKernels kernels, const LinkCoefficients& c) {
+  return kernels == CollectiveKernels::one_shot ? std::max(seconds, c.host_launch_seconds)
+                                                : seconds + c.host_launch_seconds;
+}
 
 // The figure with its range.
 Result<Estimate<double>> predict_timed(const TimedCase& c, const Cluster& hardware);
