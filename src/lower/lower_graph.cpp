@@ -179,16 +179,18 @@ class GraphWriter {
   std::size_t host_kernel(const GraphNode& n) const {
     const auto size = elements(g_.values[n.outputs.front()].shape);
     std::size_t last = kNobody;
+    bool joins = false;
     for (ValueId v : n.inputs) {
       if (producer_[v] == kNobody) continue;
       const std::size_t kernel = kernel_[producer_[v]];
       if (kernel == kNobody) continue;
       const bool fits = elements(g_.values[v].shape) == size && out_[kernel].repeat == d(n.repeat);
       if (pass_.fusion == Fusion::epilogue && fits && uses_[v] == 1) return kernel;
-      if (pass_.fusion == Fusion::pointwise && (last == kNobody || kernel > last))
-        last = fits && out_[kernel].kind == OperatorKind::elementwise ? kernel : kNobody;
+      if (last != kNobody && kernel < last) continue;
+      last = kernel;
+      joins = fits && out_[kernel].kind == OperatorKind::elementwise;
     }
-    return pass_.fusion == Fusion::pointwise ? last : kNobody;
+    return pass_.fusion == Fusion::pointwise && joins ? last : kNobody;
   }
   bool join(const GraphNode& n, double flops_of_node) {
     const std::size_t kernel = host_kernel(n);
