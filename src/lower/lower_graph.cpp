@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "lower/lower.hpp"
 
@@ -110,6 +112,7 @@ class GraphWriter {
   }
   void emit(Operator op) {
     kernel_[node_] = out_.size();
+    for (ValueId v : g_.nodes[node_].inputs) held_.emplace(out_.size(), v);
     out_.push_back(op);
   }
 
@@ -196,14 +199,12 @@ class GraphWriter {
     const std::size_t kernel = host_kernel(n);
     if (kernel == kNobody) return false;
     Operator& op = out_[kernel];
-    // What the kernel made is not read again, nor written unless somebody else reads it.
+    // What the kernel made or holds is not read again, nor written unless somebody else reads it.
     op.data_bytes += written(n) + weight_bytes(n);
     for (ValueId v : n.inputs) {
       const bool made = producer_[v] != kNobody && kernel_[producer_[v]] == kernel;
-      if (!made)
-        op.data_bytes += bytes_read(v);
-      else if (uses_[v] == 1)
-        op.data_bytes -= bytes_of(v);
+      if (!made && held_.emplace(kernel, v).second) op.data_bytes += bytes_read(v);
+      if (made && uses_[v] == 1) op.data_bytes -= bytes_of(v);
     }
     op.flops += op.kind == OperatorKind::elementwise ? flops_of_node : 0;
     kernel_[node_] = kernel;
@@ -376,9 +377,10 @@ class GraphWriter {
   const ItemPass& pass_;
   std::vector<std::size_t> producer_, kernel_;  // of each value; of each node
   std::vector<int> uses_;
-  std::vector<bool> needs_gradient_, cast_;  // of each value; of each weight
-  std::vector<Format> format_;               // of each value in floating point
-  std::optional<Format> reads_;              // what the node's kernel reads, under autocast
+  std::set<std::pair<std::size_t, ValueId>> held_;  // kernels and the inputs they have read
+  std::vector<bool> needs_gradient_, cast_;         // of each value; of each weight
+  std::vector<Format> format_;                      // of each value in floating point
+  std::optional<Format> reads_;                     // what the node's kernel reads, under autocast
   std::vector<Operator> out_;
   std::size_t node_ = 0;
 };

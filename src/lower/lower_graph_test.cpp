@@ -104,6 +104,18 @@ TEST(LowerGraph, CompilersFuseFunctionsBesideTheProducts) {
   EXPECT_EQ(launches(residual, "add"), 2);
   const double one = 2.0 * 50 * 64, norm_weights = 2.0 * 2 * 64;
   EXPECT_EQ(bytes(residual, "add"), (4 * one + norm_weights) + 3 * one);
+
+  // What a kernel has read it keeps: both factors of x (x w) are one read of x.
+  NetworkBuilder again("test");
+  ValueId p = again.linear("p", again.input({50, 64}), 64);
+  ValueId twice = again.multiply("second", p, again.scale("first", p));
+  OperatorList held;
+  lower_graph(again.finish({twice}), pass, held);
+  EXPECT_EQ(launches(held, "projection"), 1);
+  double rest = 0;
+  for (const Operator& op : held)
+    if (op.kind == OperatorKind::elementwise) rest += op.data_bytes;
+  EXPECT_EQ(rest, 2 * one);
 }
 
 TEST(LowerGraph, AutocastConvertsBetweenItsFormats) {
