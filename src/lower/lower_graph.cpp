@@ -125,7 +125,7 @@ class GraphWriter {
   }
   static bool in_32_bit(const GraphNode& n) {
     if (auto norm = std::get_if<Normalization>(&n.operation))
-      return norm->kind != Statistics::batch;
+      return norm->kind != Statistics::batch && norm->kind != Statistics::instance;
     return std::holds_alternative<Softmax>(n.operation);
   }
   void copy(const char* name, double bytes, double launches = 1) {
@@ -139,8 +139,8 @@ class GraphWriter {
     op.trainable = false;
     out_.push_back(op);
   }
-  // Autocast (PyTorch documentation, "Autocast Op Reference"): products take 16 bit, norms of
-  // their own statistics and softmax 32; functions of several values the widest of them, so that a
+  // Autocast (PyTorch documentation, "Autocast Op Reference"): products take 16 bit, layer and
+  // group norms and softmax 32; functions of several values the widest of them, so that a
   // residual stream that meets a 32-bit parameter stays wide. Conversions are kernels unless fused;
   // those of weights come once a pass.
   void choose_formats(const GraphNode& n) {
