@@ -82,8 +82,8 @@ def infer(r):
     if r["engine"].startswith("A100 MIG"):
         r["trust"] = "exclude"  # the size of the slice is not stated
     r["engine"] = INFER_ENGINE.get(r["engine"], r["engine"])
-    if r["weight_format"] in ("int8-v1", "int8-v2"):
-        r["weight_format"] = "int8"  # two ways of calibrating it
+    if r["weight_format"] == "int8-v2":
+        r["weight_format"] = "int8"
     if r["weight_format"] == "int8,fp16":
         r["weight_format"] = "int8"  # layers that lose too much stay in 16 bit
     text = r["notes"]
