@@ -27,7 +27,7 @@ def infer(row):
     elif source.startswith("github:LambdaLabsML/lambda-diffusers"):
         row["steps"] = "30"  # scripts/Makefile: --steps 30
         row["fa"] = {"TRUE": "1", "FALSE": "0"}.get(field(notes, "xformers"), "")
-        if row["weight_format"] == "fp32":
+        if row["weight_format"] == "fp32" and not row["gpu"].startswith("Tesla V100"):
             # scripts/Dockerfile starts from NVIDIA's PyTorch 22.11 container, which multiplies
             # 32-bit matrices in TF32 (release notes: TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1).
             row["weight_format"] = "tf32"

@@ -17,6 +17,11 @@ double counted(const Case& c) {
   return c.model->item->counted_per_item > 0 ? c.model->item->counted_per_item : 1;
 }
 
+void take_layout(const Row& row, PlanRequest& p) {
+  if (const auto layout = row.text("layout"); !layout.empty())
+    p.channels_first = layout == "channels_first";
+}
+
 }  // namespace
 
 bool whole_items(const Case& c) { return c.model && c.model->item && !language_stack(*c.model); }
@@ -31,8 +36,7 @@ std::optional<Refusal> read_item_inference(const Row& row, Case& c) {
   if (row.text("stat").substr(0, 2) == "p9") return simulate;
   const auto batch = row.number("batch_or_concurrency");
   j.kind = JobKind::batch;
-  if (const auto layout = row.text("layout"); !layout.empty())
-    p.channels_first = layout == "channels_first";
+  take_layout(row, p);
   const double replicas = p.data.value_or(1);
   if (batch && *batch >= 1) {
     const double one = std::clamp(*batch / replicas, 1.0, 65536.0);
@@ -75,6 +79,7 @@ std::optional<Refusal> read_item_training(const Row& row, Case& c) {
   JobRequest& j = c.question.job;
   PlanRequest& p = c.question.plan;
   p.tensor = p.pipeline = p.context = p.expert = 1;
+  take_layout(row, p);
   const std::int64_t cards = row.whole("n_gpus").value_or(1);
   p.data = static_cast<std::int32_t>(std::clamp<std::int64_t>(cards, 1, 1000000));
   j.global_batch = row.whole("global_batch");

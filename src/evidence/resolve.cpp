@@ -33,6 +33,7 @@ constexpr std::array kFormatWords = {
     FormatWord{"fp16-amp", Format::f16},
     FormatWord{"bf16-amp", Format::bf16},
     FormatWord{"unet-fp8", Format::fp8_tensor},
+    FormatWord{"int8-v1", Format::int8},
     FormatWord{"int8-v2", Format::int8},
     FormatWord{"int8 and bf16", Format::int8},
     FormatWord{"mixed-bit palettized/fp16 per readme", Format::f16},
@@ -184,6 +185,11 @@ std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case&
   const auto format = format_of(text);
   if (!format) return Refusal{RefusalReason::format_unknown, std::string(text)};
   c.question.plan.weights = format;
+  // Encoders in 8 bit hand 8-bit values from kernel to kernel; FasterTransformer's first mode keeps
+  // the residual stream in 16 (docs/bert_guide.md, "int8_mode").
+  const Stack* stack = language_stack(*c.model);
+  if (stack && !stack->generates && format == Format::int8)
+    c.question.plan.activations = lower(text) == "int8-v1" ? Format::f16 : Format::int8;
   // Automatic mixed precision keeps a network's weights in 32 bit.
   const std::string word = lower(text);
   if (whole_items(c) && (word == "amp" || word == "fp16-amp" || word == "bf16-amp")) {

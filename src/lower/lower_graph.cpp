@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "lower/lower.hpp"
 
@@ -110,6 +112,7 @@ class GraphWriter {
   }
   void emit(Operator op) {
     kernel_[node_] = out_.size();
+    for (ValueId v : g_.nodes[node_].inputs) held_.emplace(out_.size(), v);
     out_.push_back(op);
   }
 
@@ -122,7 +125,7 @@ class GraphWriter {
   }
   static bool in_32_bit(const GraphNode& n) {
     if (auto norm = std::get_if<Normalization>(&n.operation))
-      return norm->kind != Statistics::batch;
+      return norm->kind != Statistics::batch && norm->kind != Statistics::instance;
     return std::holds_alternative<Softmax>(n.operation);
   }
   void copy(const char* name, double bytes, double launches = 1) {
@@ -136,8 +139,8 @@ class GraphWriter {
     op.trainable = false;
     out_.push_back(op);
   }
-  // Autocast (PyTorch documentation, "Autocast Op Reference"): products take 16 bit, norms of
-  // their own statistics and softmax 32; functions of several values the widest of them, so that a
+  // Autocast (PyTorch documentation, "Autocast Op Reference"): products take 16 bit, layer and
+  // group norms and softmax 32; functions of several values the widest of them, so that a
   // residual stream that meets a 32-bit parameter stays wide. Conversions are kernels unless fused;
   // those of weights come once a pass.
   void choose_formats(const GraphNode& n) {
@@ -179,29 +182,29 @@ class GraphWriter {
   std::size_t host_kernel(const GraphNode& n) const {
     const auto size = elements(g_.values[n.outputs.front()].shape);
     std::size_t last = kNobody;
+    bool joins = false;
     for (ValueId v : n.inputs) {
       if (producer_[v] == kNobody) continue;
       const std::size_t kernel = kernel_[producer_[v]];
       if (kernel == kNobody) continue;
       const bool fits = elements(g_.values[v].shape) == size && out_[kernel].repeat == d(n.repeat);
       if (pass_.fusion == Fusion::epilogue && fits && uses_[v] == 1) return kernel;
-      if (pass_.fusion == Fusion::pointwise && (last == kNobody || kernel > last))
-        last = fits && out_[kernel].kind == OperatorKind::elementwise ? kernel : kNobody;
+      if (last != kNobody && kernel < last) continue;
+      last = kernel;
+      joins = fits && out_[kernel].kind == OperatorKind::elementwise;
     }
-    return pass_.fusion == Fusion::pointwise ? last : kNobody;
+    return pass_.fusion == Fusion::pointwise && joins ? last : kNobody;
   }
   bool join(const GraphNode& n, double flops_of_node) {
     const std::size_t kernel = host_kernel(n);
     if (kernel == kNobody) return false;
     Operator& op = out_[kernel];
-    // What the kernel made is not read again, nor written unless somebody else reads it.
+    // What the kernel made or holds is not read again, nor written unless somebody else reads it.
     op.data_bytes += written(n) + weight_bytes(n);
     for (ValueId v : n.inputs) {
       const bool made = producer_[v] != kNobody && kernel_[producer_[v]] == kernel;
-      if (!made)
-        op.data_bytes += bytes_read(v);
-      else if (uses_[v] == 1)
-        op.data_bytes -= bytes_of(v);
+      if (!made && held_.emplace(kernel, v).second) op.data_bytes += bytes_read(v);
+      if (made && uses_[v] == 1) op.data_bytes -= bytes_of(v);
     }
     op.flops += op.kind == OperatorKind::elementwise ? flops_of_node : 0;
     kernel_[node_] = kernel;
@@ -374,9 +377,10 @@ class GraphWriter {
   const ItemPass& pass_;
   std::vector<std::size_t> producer_, kernel_;  // of each value; of each node
   std::vector<int> uses_;
-  std::vector<bool> needs_gradient_, cast_;  // of each value; of each weight
-  std::vector<Format> format_;               // of each value in floating point
-  std::optional<Format> reads_;              // what the node's kernel reads, under autocast
+  std::set<std::pair<std::size_t, ValueId>> held_;  // kernels and the inputs they have read
+  std::vector<bool> needs_gradient_, cast_;         // of each value; of each weight
+  std::vector<Format> format_;                      // of each value in floating point
+  std::optional<Format> reads_;                     // what the node's kernel reads, under autocast
   std::vector<Operator> out_;
   std::size_t node_ = 0;
 };

@@ -69,6 +69,106 @@ TEST(LowerGraph, FusedKernelsTakeNormsAndFunctionsAlong) {
   EXPECT_FALSE(named(training, "relu"));
 }
 
+double launches(const OperatorList& ops, std::string_view name) {
+  double n = 0;
+  for (const Operator& op : ops)
+    if (name == op.name) n += op.repeat;
+  return n;
+}
+double bytes(const OperatorList& ops, std::string_view name) {
+  double n = 0;
+  for (const Operator& op : ops)
+    if (name == op.name) n += op.repeat * op.data_bytes;
+  return n;
+}
+
+TEST(LowerGraph, CompilersFuseFunctionsBesideTheProducts) {
+  OperatorList ops;
+  ItemPass pass;
+  pass.fusion = Fusion::pointwise;
+  lower_graph(small_network(), pass, ops);
+  // A norm does not join the convolution, but the function joins the norm.
+  EXPECT_EQ(launches(ops, "convolution"), 3);
+  EXPECT_EQ(launches(ops, "normalization"), 3);
+  EXPECT_FALSE(named(ops, "relu"));
+  EXPECT_EQ(bytes(ops, "normalization"), 3 * 2 * 2.0 * 1024);
+
+  // What two read is written still: of a sum and its norm one read is saved.
+  NetworkBuilder b("test");
+  ValueId x = b.input({50, 64});
+  ValueId sum = b.add("sum", b.linear("a", x, 64), b.linear("b", x, 64));
+  ValueId y = b.add("out", b.linear("c", b.layer_norm("norm", sum), 64), sum);
+  OperatorList residual;
+  lower_graph(b.finish({y}), pass, residual);
+  EXPECT_EQ(launches(residual, "normalization"), 0);
+  EXPECT_EQ(launches(residual, "add"), 2);
+  const double one = 2.0 * 50 * 64, norm_weights = 2.0 * 2 * 64;
+  EXPECT_EQ(bytes(residual, "add"), (4 * one + norm_weights) + 3 * one);
+
+  // What a kernel has read it keeps: both factors of x (x w) are one read of x.
+  NetworkBuilder again("test");
+  ValueId p = again.linear("p", again.input({50, 64}), 64);
+  ValueId twice = again.multiply("second", p, again.scale("first", p));
+  OperatorList held;
+  lower_graph(again.finish({twice}), pass, held);
+  EXPECT_EQ(launches(held, "projection"), 1);
+  double rest = 0;
+  for (const Operator& op : held)
+    if (op.kind == OperatorKind::elementwise) rest += op.data_bytes;
+  EXPECT_EQ(rest, 2 * one);
+}
+
+TEST(LowerGraph, AutocastConvertsBetweenItsFormats) {
+  NetworkBuilder b("test");
+  ValueId x = b.input({50, 64});
+  const Graph g = b.finish({b.layer_norm("norm", b.linear("fc", x, 64))});
+  ItemPass pass;
+  pass.fusion = Fusion::none;
+  pass.weights = Format::f32;
+  pass.autocast = true;
+  pass.items = 3;
+  OperatorList ops;
+  lower_graph(g, pass, ops);
+  // The matrix, its bias and the input to 16 bit; what the product wrote back to 32.
+  EXPECT_EQ(launches(ops, "cast"), 4);
+  EXPECT_EQ(bytes(ops, "cast"), 6.0 * (64 * 64 + 64 + 3 * 50 * 64 + 3 * 50 * 64));
+  EXPECT_EQ(named(ops, "projection")->data_bytes, 3 * 2 * 2.0 * 50 * 64);
+  EXPECT_EQ(named(ops, "projection")->weight_bytes, 2.0 * (64 * 64 + 64));
+  EXPECT_EQ(named(ops, "normalization")->data_bytes, 3 * 2 * 4.0 * 50 * 64);
+  // A compiler converts inside the kernels; weights are converted still.
+  pass.fusion = Fusion::pointwise;
+  OperatorList fused;
+  lower_graph(g, pass, fused);
+  EXPECT_EQ(launches(fused, "cast"), 2);
+  EXPECT_EQ(named(fused, "normalization")->data_bytes, 3 * 2 * 2.0 * 50 * 64);
+}
+
+TEST(LowerGraph, ChannelsFirstIsTurnedAroundAWindow) {
+  OperatorList ops;
+  ItemPass pass;
+  pass.channels_first = true;
+  lower_graph(small_network(), pass, ops);
+  EXPECT_EQ(launches(ops, "layout"), 6);
+  EXPECT_EQ(bytes(ops, "layout"), 2 * 2.0 * (3 * 64 + 5 * 1024));
+  // Depthwise kernels and those of one position take either order.
+  NetworkBuilder b("test");
+  ValueId x = b.input({8, 16, 16});
+  ConvolutionOptions depthwise;
+  depthwise.groups = 8;
+  depthwise.kernel = {3};
+  ConvolutionOptions pointwise;
+  pointwise.kernel = {1};
+  OperatorList none;
+  lower_graph(b.finish({b.convolution("p", b.convolution("d", x, 8, depthwise), 32, pointwise)}),
+              pass, none);
+  EXPECT_EQ(launches(none, "layout"), 0);
+  // Arithmetic in 32 bit has no such units.
+  pass.activations = pass.weights = Format::f32;
+  OperatorList plain;
+  lower_graph(small_network(), pass, plain);
+  EXPECT_EQ(launches(plain, "layout"), 0);
+}
+
 TEST(LowerGraph, WorkIsThatOfTheGraphWhateverTheBatch) {
   const Graph g = small_network();
   for (double items : {1.0, 7.0, 256.0}) {
@@ -105,6 +205,24 @@ TEST(LowerGraph, AttentionWithoutAFusedKernelWritesItsScores) {
   EXPECT_EQ(scores.m / scores.groups, 50);
   // q, k and 4 heads of 50 x 50 scores, for two items of two bytes an element.
   EXPECT_EQ(scores.data_bytes, 2.0 * 2 * (2 * 50 * 64 + 4 * 50 * 50));
+}
+
+TEST(LowerGraph, LongRowsOfScoresAreReadThrice) {
+  for (std::int64_t keys : {1024, 1025}) {
+    NetworkBuilder b("test");
+    ValueId q = b.input({8, 64}), k = b.input({keys, 64});
+    AttentionOptions o;
+    o.heads = 4;
+    const Graph g = b.finish({b.attention("a", q, k, k, o)});
+    ItemPass pass;
+    pass.fusion = Fusion::none;
+    pass.flash_attention = false;
+    OperatorList ops;
+    lower_graph(g, pass, ops);
+    ASSERT_TRUE(named(ops, "attention.softmax"));
+    EXPECT_EQ(named(ops, "attention.softmax")->data_bytes,
+              (keys > 1024 ? 4 : 2) * 2.0 * 4 * 8 * static_cast<double>(keys));
+  }
 }
 
 TEST(LowerGraph, StepsOfARecurrenceFollowEachOther) {

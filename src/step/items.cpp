@@ -29,7 +29,9 @@ void lower_component(const Tables& t, const Component& component, double items, 
   pass.tf32_convolutions = t.engine.tf32_convolutions;
   pass.fusion = t.engine.fusion;
   pass.channels_first = t.engine.channels_first;
-  pass.autocast = pass.weights == Format::f32 && bits_per_element(pass.activations) == 16;
+  const bool sixteen = bits_per_element(pass.activations) == 16;
+  pass.autocast = sixteen && (pass.weights == Format::f32 ||
+                              (training && t.engine.default_recipe == "autocast_fp32"));
   pass.flash_attention = t.engine.flash_attention;
   pass.training = training;
   lower_graph(*graph, pass, out);
