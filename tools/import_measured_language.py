@@ -30,7 +30,8 @@ def infer(r):
         # Else a date or a commit: the date of the row says more.
         r["engine_version"] = build
         if "vulkan" in backend:
-            r["engine"] = "llama.cpp Vulkan"
+            # Two drivers, two shader compilers.
+            r["engine"] = "llama.cpp Vulkan" + (" AMDVLK" if "amdvlk" in backend else "")
     if r["engine"] == "AutoAWQ" and "kernel GEMV" in text:
         r["engine"] = "AutoAWQ GEMV"
     if r["engine"].startswith("AutoAWQ") and r["metric"] == "prefill_tok_s":
@@ -44,6 +45,8 @@ def infer(r):
     m = re.match(r"(\D+?) v(\d+(?:\.\d+)*)$", r["engine"])
     if m and m[1].lower() in RUNTIMES:
         r["engine"], r["engine_version"] = RUNTIMES[m[1].lower()], m[2]
+    if r["engine"].startswith("PyTorch: "):
+        r["engine"] = "PyTorch"
     if r["source"].startswith("github:mlcommons/") and not r["input_len"]:
         r["input_len"] = MLPERF_INPUT.get(r["model"], "")
     if r["weight_format"] == "gguf:4bit":
