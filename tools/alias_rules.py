@@ -103,8 +103,6 @@ WORLD = {
     "Ryzen AI Max+ 395 (Radeon 8060S)": STRIX_HALO,
     "Framework Desktop Mainboard (395+)": STRIX_HALO,
     "Framework Mainboard (128GB)": "ryzen-ai-max-395-128gb",
-    "CPU Framework Mainboard (128GB)": ("ryzen-ai-max-395-128gb",
-                                        "run on the processor cores of this board"),
     "Apple M1 7-Core GPU": ["m1-7core-8gb", "m1-7core-16gb"],
     "Apple M1 Max 32-Core GPU": M1_MAX, "Apple M2 Ultra 76-Core GPU": M2_ULTRA,
     "Apple M4 Max": M4_MAX, "Apple Mac Studio (M1 Ultra)": M1_ULTRA,

@@ -14,6 +14,10 @@ MLPERF_INPUT = {"llama3.1-405b": "9400", "llama3.1-8b": "778", "deepseek-r1": "8
 WRAPPED = {"PyTorch Lightning": "litgpt", "Optimum Nvidia": "TensorRT-LLM", "onnx": "ONNX Runtime",
            "ctranslate": "CTranslate2"}
 
+# Runtimes as MLPerf logs write them, before a release.
+RUNTIMES = {"qualcomm cloud ai sdk": "Cloud AI SDK", "onnxruntime": "ONNX Runtime",
+            "pytorch": "PyTorch", "tf": "TensorFlow"}
+
 # Engines that put whole layers on each card.
 BY_LAYERS = ("llama.cpp", "exllama", "exllamav2", "Transformers", "ctransformers", "AutoAWQ")
 
@@ -26,7 +30,8 @@ def infer(r):
         # Else a date or a commit: the date of the row says more.
         r["engine_version"] = build
         if "vulkan" in backend:
-            r["engine"] = "llama.cpp Vulkan"
+            # Two drivers, two shader compilers.
+            r["engine"] = "llama.cpp Vulkan" + (" AMDVLK" if "amdvlk" in backend else "")
     if r["engine"] == "AutoAWQ" and "kernel GEMV" in text:
         r["engine"] = "AutoAWQ GEMV"
     if r["engine"].startswith("AutoAWQ") and r["metric"] == "prefill_tok_s":
@@ -37,6 +42,11 @@ def infer(r):
     if r["engine"] == "TensorRT-LLM" and "source" in text and "per GPU x TP" in text:
         # docs/source/blogs/H200launch.md: gptSessionBenchmark at a batch, as the tables beside it.
         r["span"] = r["span"] or "static_batch"
+    m = re.match(r"(\D+?) v(\d+(?:\.\d+)*)$", r["engine"])
+    if m and m[1].lower() in RUNTIMES:
+        r["engine"], r["engine_version"] = RUNTIMES[m[1].lower()], m[2]
+    if r["engine"].startswith("PyTorch: "):
+        r["engine"] = "PyTorch"
     if r["source"].startswith("github:mlcommons/") and not r["input_len"]:
         r["input_len"] = MLPERF_INPUT.get(r["model"], "")
     if r["weight_format"] == "gguf:4bit":

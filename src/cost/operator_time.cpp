@@ -64,6 +64,8 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   double groups = op.groups;
   double rows_a_group = op.m / groups;
   double m = groups * round_up(rows_a_group, rows_a_group < kTile ? 16 : kTile);
+  // Kernels for a few rows stay on the vector units where padding to a matrix tile costs more.
+  m = std::min(m, op.m * std::max(1.0, peak / std::max(d.vector_peak, 1.0)));
   double n = round_up(op.n, kTile);
   double wave = 1;
   if (d.sm_count > 0) {

@@ -224,6 +224,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.number("pipeline_input_copies", &p.pipeline_input_copies);
   l.whole("pipeline_passes", &p.pipeline_passes);
   l.whole("widened_rows", &p.widened_rows);
+  l.whole("gathered_rows", &p.gathered_rows);
+  l.flag("expert_loop", &p.expert_loop);
   l.flag("row_products", &p.row_products);
   l.flag("integer_products", &p.integer_products);
   l.flag("half_accumulation", &p.half_accumulation);

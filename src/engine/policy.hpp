@@ -169,6 +169,9 @@ struct EnginePolicy {
   // A quantised matrix without integer products is widened to 16 bit first where it meets so many
   // rows; 0: kernels widen it as they multiply.
   std::int64_t widened_rows = 0;
+  // Passes of so few tokens gather the matrices of chosen experts instead of sorting tokens.
+  std::int64_t gathered_rows = 0;
+  bool expert_loop = false;        // larger ones multiply expert after expert, quantised ones fused
   bool row_products = false;       // matrix-vector kernels: each row reads the quantised matrix
   bool integer_products = false;   // GGUF weights meet activations in 8 bit on integer units
   bool half_accumulation = false;  // 16-bit products are summed in 16 bit

@@ -80,8 +80,25 @@ TEST_F(Cases, PromptChunksBehindADepthAreADifference) {
 TEST_F(Cases, LoadedTailsAndQueuesNeedASimulation) {
   for (const char* line : {"1,s,,A,1,tiny,,,e,1,1,1,100,20,8,,ttft_ms,mean,50,,,,",
                            "1,s,,A,1,tiny,,,e,1,1,1,100,20,1,,ttft_ms,p99,50,,,,",
-                           "1,s,,A,1,tiny,,,e,1,1,1,100,20,,4.0,tpot_ms,mean,50,,,,"})
+                           "1,s,,A,1,tiny,,,e,1,1,1,100,20,,4.0,tpot_ms,mean,50,,,,",
+                           // Several requests on a server, or all at once.
+                           "1,s,,A,1,tiny,,,e,1,1,1,100,20,8,,output_tok_s_total,mean,50,,,,",
+                           "1,s,,A,1,tiny,,,e,1,1,1,100,20,,,req_s,mean,50,,,,",
+                           // Load is told before an unknown card or engine.
+                           "1,s,,Z,1,tiny,,,unknown,1,1,1,100,20,,4.0,req_s,mean,50,,,,"})
     EXPECT_EQ(refused(kInfer, line), RefusalReason::needs_simulation) << line;
+  EXPECT_TRUE(out_of_scope(RefusalReason::needs_simulation));
+  EXPECT_FALSE(out_of_scope(RefusalReason::engine_unknown));
+}
+
+TEST_F(Cases, PromptsOfABatchCountTogether) {
+  Case c = accepted(kInfer, "1,s,2024,A,1,tiny,,,e,1,1,1,64,,8,,prefill_tok_s,mean,50,,,,");
+  EXPECT_EQ(c.question.plan.micro_batch, 8);
+  EXPECT_DOUBLE_EQ(c.readout.scale, 8 * 64);
+  EXPECT_EQ(c.readout.metric, Metric::prefill_seconds);
+  // The first pass of a process pays what a request pays once.
+  c = accepted(kInfer, "1,s,2024,A,1,tiny,,,e,1,1,1,64,,8,,prefill_tok_s,mean,50,,first,,");
+  EXPECT_EQ(c.readout.metric, Metric::ttft_seconds);
 }
 
 TEST_F(Cases, MissingCardsAreNotOne) {

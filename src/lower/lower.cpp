@@ -58,6 +58,7 @@ void LayerWriter::widen(Operator& product, double rows) {
   op.weight_bytes = 0;
   op.data_bytes = product.weight_bytes + elements * element_bytes(Format::f16);
   op.flops = elements * 2;
+  op.repeat = product.repeat;
   out.push_back(op);
   product.weights = Format::f16;
   product.weight_bytes = elements * element_bytes(Format::f16);
@@ -125,7 +126,25 @@ void LayerWriter::expert_linear(const char* name, const Linear& l, double rows, 
   op.flops = 2 * rows * op.n * op.k;
   op.weight_bytes = groups * op.n * op.k * element_bytes(op.weights);
   op.data_bytes = rows * (op.n + op.k) * act();
-  widen(op, rows / op.groups);
+  if (tokens() <= pass.gathered_rows) {
+    // One product for each pair of a token and an expert, on that expert's matrix.
+    op.kind = OperatorKind::gemm;
+    op.groups = std::max(rows, 1.0);
+  } else if (pass.expert_loop && (!info(op.weights).weight_only || pass.widened_rows > 0)) {
+    // Rows of each expert are copied together, multiplied and copied back.
+    op.kind = OperatorKind::gemm;
+    op.repeat = op.groups;
+    op.groups = 1;
+    op.m /= op.repeat;
+    op.flops /= op.repeat;
+    op.weight_bytes /= op.repeat;
+    op.data_bytes /= op.repeat;
+    elementwise("moe.gather", op.m * op.k, 1, 1);
+    out.back().repeat = op.repeat;
+    elementwise("moe.scatter", op.m * op.n, 1, 1);
+    out.back().repeat = op.repeat;
+  }
+  widen(op, op.m / op.groups);
   out.push_back(op);
 }
 
@@ -148,7 +167,8 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
   elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1, 1);
   expert_linear("moe.down", m.down, pairs, hit, slice, false);
   // Permutation to expert order and the weighted sum back.
-  elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2);
+  if (rows > pass.gathered_rows)
+    elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2);
   if (!pass.expert_inside_tensor && ep > 1) dispatch("moe.combine", rows * active, width);
   if (m.latent_out) linear("moe.latent_out", *m.latent_out, 1, 1, rows);
   if (m.shared) {

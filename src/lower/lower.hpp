@@ -30,6 +30,8 @@ struct Pass {
   double score_bytes = 0;            // of a score that is materialised; 0: scores stay on the chip
   bool cache_copied = false;         // a cache that grows is copied whole (Hugging Face)
   bool heads_expanded = false;       // keys and values are repeated for each query head first
+  double gathered_rows = 0;          // up to so many tokens experts are not sorted for
+  bool expert_loop = false;          // experts are multiplied one after the other
   bool row_products = false;         // each row of activations reads a quantised matrix anew
   double widened_rows = 0;           // quantised matrices that meet so many rows are widened first
   std::optional<Format> replace_weights;  // the plan widens or narrows 16-bit weights to this

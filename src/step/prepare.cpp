@@ -49,6 +49,8 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
   if (!t.engine.flash_attention) p.score_bytes = t.engine.score_bytes;
   p.cache_copied = t.engine.concatenated_cache;
   p.heads_expanded = t.engine.eager.expanded_kv;
+  p.gathered_rows = static_cast<double>(t.engine.gathered_rows);
+  p.expert_loop = t.engine.expert_loop;
   p.row_products = t.engine.row_products;
   p.widened_rows = static_cast<double>(t.engine.widened_rows);
   return p;

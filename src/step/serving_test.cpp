@@ -212,6 +212,14 @@ TEST_F(Serving, PipelinesWorkOnGroups) {
   // Eight chunks follow each other: 8 + 3 stage times instead of 32.
   t.engine.max_batched_tokens = 100;
   EXPECT_NEAR(prefill_seconds(t, plan, 8), 8 * 0.05 * 11 / 32, 1e-10);
+  // With two inside at once, the next two enter when the first is through: four rounds of four
+  // stage times, and one for the last.
+  t.engine.pipeline_passes = 2;
+  EXPECT_NEAR(prefill_seconds(t, plan, 8), 8 * 0.05 * 17 / 32, 1e-10);
+  t.engine.pipeline_passes = 1;
+  EXPECT_NEAR(prefill_seconds(t, plan, 8), 8 * 0.05, 1e-10);
+  t.engine.pipeline_passes = 8;  // more than there are stages
+  EXPECT_NEAR(prefill_seconds(t, plan, 8), 8 * 0.05 * 11 / 32, 1e-10);
   // llama.cpp decodes on one card after the other; its prompts go through them in micro-batches.
   t.engine.default_parallelism = Parallelism::layers;
   EXPECT_NEAR(decode_step_seconds(t, plan, 64), step_of(64), 1e-10);
