@@ -20,6 +20,13 @@ MathUnit first(const Accelerator& a, std::initializer_list<MathMode> modes) {
   return {};
 }
 
+// What a what-if says of a link's latency.
+void change_latency(LinkCoefficients& c, const Link& l) {
+  if (l.latency) c.latency_seconds = l.latency->in_base();
+  for (double* v : {&c.latency_seconds, &c.start_seconds, &c.small_latency_seconds})
+    *v *= l.latency_factor;
+}
+
 }  // namespace
 
 void fill_units(DeviceModel& d, const Accelerator& a) {
@@ -69,10 +76,12 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
   auto near = calibration.link(cluster.intra.id, false);
   if (!near) return tl::unexpected(near.error());
   d.intra.c = *near;
+  change_latency(d.intra.c, cluster.intra);
   if (cluster.inter) {
     auto far = calibration.link(cluster.inter->id, true);
     if (!far) return tl::unexpected(far.error());
     d.inter = DeviceModel::Wire{cluster.inter->one_way.in_base(), cluster.inter->topology, 0, *far};
+    change_latency(d.inter->c, *cluster.inter);
   }
   if (cluster.card.power_limit && a.board_power &&
       cluster.card.power_limit->in_base() < a.board_power->in_base()) {
@@ -87,7 +96,7 @@ MathClass math_class(const DeviceModel& d, Format weights, Format activations) {
   auto has = [&](MathClass c) { return d.unit[static_cast<std::size_t>(c)].peak > 0; };
   if (weights == Format::tf32 || activations == Format::tf32)
     return has(MathClass::tf32) ? MathClass::tf32 : MathClass::fp32;
-  switch (weights) {
+  switch (dense_of(weights)) {
     case Format::f32:
     case Format::f64:
       return activations == Format::f32 || activations == Format::f64 ? MathClass::fp32

@@ -138,6 +138,26 @@ Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p) 
   return p;
 }
 
+Pass training_pass_of(const Tables& t, const Plan& plan) {
+  Pass p;
+  p.sequences = plan.micro_batch;
+  p.activations = t.domain.activations;
+  p.tensor = plan.tensor;
+  p.expert = plan.expert;
+  p.context = plan.context;
+  p.expert_inside_tensor = false;
+  p.sequence_parallel = plan.sequence_parallel;
+  p.fused_elementwise = t.engine.launch == Launch::graphs;
+  p.replace_weights = t.domain.weights;
+  return p;
+}
+
+double ring_seconds(const Tables& t, const Pass& p, const Operator& op) {
+  const double kv = p.sequences * op.query_tokens * p.context * op.n * (op.k + op.k) *
+                    bits_per_element(p.activations) / 8;
+  return collective_seconds(t.device, Collective::all_gather, kv, p.context, p.tensor);
+}
+
 PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
   PassTime out;
   OperatorList ops;
@@ -265,16 +285,13 @@ void fill_train(Tables& t, std::int64_t sequence) {
           for (std::int32_t mb : t.domain.micro_batch) {
             TrainPass out;
             if (wanted) {
-              Pass p;
-              p.sequences = mb;
-              p.activations = t.domain.activations;
-              p.tensor = tensor;
-              p.expert = expert;
-              p.context = context;
-              p.expert_inside_tensor = false;
-              p.sequence_parallel = sp != 0;
-              p.fused_elementwise = t.engine.launch == Launch::graphs;
-              p.replace_weights = t.domain.weights;
+              Plan degrees;
+              degrees.tensor = tensor;
+              degrees.expert = expert;
+              degrees.context = context;
+              degrees.sequence_parallel = sp != 0;
+              degrees.micro_batch = mb;
+              const Pass p = training_pass_of(t, degrees);
               OperatorList ops;
               auto add = [&](double count, double& forward, double& backward) {
                 double f = 0, b = 0;
@@ -283,11 +300,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
                   double back = backward_seconds(t.device, op, !tr.frozen_base);
                   if (op.kind == OperatorKind::attention) {
                     if (context > 1) {
-                      // Keys and values of the other context ranks come over the link.
-                      double kv = p.sequences * op.query_tokens * context * op.n * (op.k + op.k) *
-                                  bits_per_element(p.activations) / 8;
-                      double ring =
-                          collective_seconds(t.device, Collective::all_gather, kv, context, tensor);
+                      const double ring = ring_seconds(t, p, op);
                       one = std::max(one, ring);
                       back = std::max(back, 2 * ring);
                     }
@@ -330,7 +343,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
 namespace {
 
 const char* graph_class(std::optional<Format> weights, Format activations) {
-  switch (weights.value_or(activations)) {
+  switch (dense_of(weights.value_or(activations))) {
     case Format::f32:
     case Format::tf32:
       return "graph-fp32";
@@ -352,7 +365,7 @@ const char* weight_class(const Model& model, const PlanDomain& formats) {
   if (model.item && !language_stack(model)) return graph_class(replaced, formats.activations);
   Format f = model.weight_format;
   bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
-  if (replaced && sixteen) f = *replaced;
+  if (replaced && sixteen) f = dense_of(*replaced);
   switch (f) {
     case Format::bf16:
     case Format::f16:
