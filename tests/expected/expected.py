@@ -2,7 +2,7 @@
 
 Each section of the document shows one command and a table `| what | where | from | to | source |`.
 `where` leads to a value in the answer's `results`: names and [index] or [accelerator] for a list,
-joined by dots; `cards` counts the cards of a report's hardware. An estimate counts by its value.
+[key] for a key with dots, joined by dots; `cards` counts the cards of a report's hardware. An estimate counts by its value.
 `from` and `to` are numbers; a `from` that starts with `=` is compared as text. A row whose source
 begins with `outside:` is known to miss its range; it complains when the answer has come inside.
 
@@ -53,7 +53,9 @@ def value_at(results, where):
             return here["nodes"] * here["per_node"]
         if step.startswith("["):
             name = step[1:-1]
-            if name.isdigit():
+            if isinstance(here, dict):  # a key with dots in it
+                here = here.get(name)
+            elif name.isdigit():
                 here = here[int(name)]
             else:
                 here = next((x for x in here
