@@ -95,6 +95,10 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
       text.clear();
       for (const std::string& t : texts) text += (text.empty() ? "" : ",") + t;
     }
+    if (s.flag->kind == ValueKind::changes) {
+      text.clear();
+      for (const std::string& t : texts) text += (text.empty() ? "" : "\n") + t;
+    }
     // A bare --explain means all of it.
     if (s.flag->kind == ValueKind::optional && text == "true") text.clear();
     out.given.push_back({s.flag, s.name, text});

@@ -103,6 +103,8 @@ std::vector<Flag> make() {
       {"json", "", K::on_off, "", M::doc_json, "", 1, 0, kAnswers, output, true},
       {"explain", "", K::optional, "TERM", M::doc_explain, "", 1, 0, kOne | verb_recommend, output,
        true},
+      {"what-if", "", K::changes, "CHANGES", M::doc_what_if, "", 1, 0, verb_estimate | verb_compare,
+       job, true},
       {"one-line", "", K::on_off, "", M::doc_one_line, "", 1, 0, kJobs, output, true},
       {"top", "", K::whole, "N", M::doc_top, "20", 0, 1e9, kAnswers, output, false},
       {"color", "colour", K::choice, "auto|always|never", M::doc_color, "auto", 1, 0, kAll, output,

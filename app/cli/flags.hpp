@@ -55,8 +55,9 @@ enum class ValueKind : std::uint8_t {
   size,
   format,  // of weights or caches
   date,
-  pixels,  // "224" or "512x768"
-  shapes,  // "input=1x3x224x224"; may be given several times
+  pixels,   // "224" or "512x768"
+  changes,  // "bandwidth=2x,quant=fp8"; each time it is given stands for itself
+  shapes,   // "input=1x3x224x224"; may be given several times
   choice
 };
 

@@ -4,6 +4,7 @@
 #include "present/app_messages.hpp"
 #include "present/reports.hpp"
 #include "session.hpp"
+#include "what_if.hpp"
 
 namespace trigon {
 namespace {
@@ -88,6 +89,13 @@ Result<Output> run_estimate(Call& call) {
   auto cluster = hardware_of(*s, on->text, on->origin);
   if (!cluster) return tl::unexpected(cluster.error());
   s->asked.hardware = {on->text};
+  auto cases = what_if_cases(call, *s, *cluster);
+  if (!cases) return tl::unexpected(cases.error());
+  if (!cases->empty()) {
+    auto answer = what_if(*s->all, s->question, *cluster, std::move(*cases));
+    if (!answer) return tl::unexpected(answer.error());
+    return written(*answer, call, *s, what_if_text, what_if_json);
+  }
   auto answer = estimate(*s->all, s->question, *cluster);
   if (!answer) return tl::unexpected(answer.error());
   return written(*answer, call, *s, estimate_text, estimate_json);
@@ -125,6 +133,27 @@ Result<Output> run_compare(Call& call) {
   }
   auto answer = compare(*s->all, s->question, clusters, s->asking.objective);
   if (!answer) return tl::unexpected(answer.error());
+  // What the clusters of the cases point to lives until the answer is written.
+  std::vector<std::vector<WhatIf>> cases;
+  for (const Cluster& c : clusters) {
+    auto of_cluster = what_if_cases(call, *s, c, true);
+    if (!of_cluster) return tl::unexpected(of_cluster.error());
+    cases.push_back(std::move(*of_cluster));
+  }
+  for (std::size_t k = 0; k < cases.front().size(); ++k) {
+    std::vector<Cluster> changed_clusters;
+    for (const std::vector<WhatIf>& of_cluster : cases)
+      changed_clusters.push_back(of_cluster[k].cluster);
+    const WhatIf& one = cases.front()[k];
+    auto then = compare(*s->all, one.question, changed_clusters, s->asking.objective);
+    if (!then) {
+      Error e = then.error();
+      e.where = "--what-if " + one.changes;
+      return tl::unexpected(std::move(e));
+    }
+    then->changes = one.changes;
+    answer->what_if.push_back(std::move(*then));
+  }
   answer->assumptions.insert(answer->assumptions.begin(), columns.begin(), columns.end());
   return written(*answer, call, *s, compare_text, compare_json);
 }

@@ -18,6 +18,10 @@ Result<void> Settings::put(const Flag& f, std::string text, std::string origin,
   return {};
 }
 
+void Settings::drop(std::string_view name) {
+  if (auto i = values_.find(name); i != values_.end()) values_.erase(i);
+}
+
 const Setting* Settings::find(std::string_view name) const {
   auto i = values_.find(name);
   return i == values_.end() ? nullptr : &i->second;

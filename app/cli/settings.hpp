@@ -22,6 +22,7 @@ class Settings {
   // Later calls override earlier ones. The value is checked.
   // `verb` is set for values of another verb's table, kept under "verb.flag" for display.
   Result<void> put(const Flag& f, std::string text, std::string origin, std::string_view verb = {});
+  void drop(std::string_view name);
   const Setting* find(std::string_view name) const;
   // The text, or the flag's default.
   std::string text(std::string_view name) const;

@@ -83,8 +83,8 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   const LinkCoefficients& near = d.intra.c;
   if (near.sharing > 0 && inside > 2) intra_rate *= std::pow(2.0 / inside, near.sharing);
   if (!crosses || !d.inter) {
-    double library = ring_seconds(d, c, payload, n, intra_rate,
-                                  kernels != CollectiveKernels::library_rings);
+    double library =
+        ring_seconds(d, c, payload, n, intra_rate, kernels != CollectiveKernels::library_rings);
     if (c != Collective::send) library *= refined(near, grid_of(c), payload, n);
     const bool may = kernels == CollectiveKernels::any || kernels == CollectiveKernels::one_shot;
     if (!may || c != Collective::all_reduce || near.small_latency_seconds <= 0) return library;

@@ -48,6 +48,13 @@ double measured_clock(std::string_view family) {
   return std::cbrt(std::pow(kGa100 * kHopper * kAda * kB200, 0.25));
 }
 
+// What a what-if says of a link's latency.
+void change_latency(LinkCoefficients& c, const Link& l) {
+  if (l.latency) c.latency_seconds = l.latency->in_base();
+  for (double* v : {&c.latency_seconds, &c.start_seconds, &c.small_latency_seconds})
+    *v *= l.latency_factor;
+}
+
 }  // namespace
 
 void fill_units(DeviceModel& d, const Accelerator& a) {
@@ -92,10 +99,12 @@ Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibrati
   auto near = calibration.link(cluster.intra.id, false);
   if (!near) return tl::unexpected(near.error());
   d.intra.c = *near;
+  change_latency(d.intra.c, cluster.intra);
   if (cluster.inter) {
     auto far = calibration.link(cluster.inter->id, true);
     if (!far) return tl::unexpected(far.error());
     d.inter = DeviceModel::Wire{cluster.inter->one_way.in_base(), cluster.inter->topology, 0, *far};
+    change_latency(d.inter->c, *cluster.inter);
   }
   if (a.vendor == "nvidia" && a.board_power)
     d.power_scale = sustained_clock(a, d.unit[static_cast<std::size_t>(MathClass::half)].peak,
@@ -126,7 +135,7 @@ MathClass math_class(const DeviceModel& d, Format weights, Format activations) {
   auto has = [&](MathClass c) { return d.unit[static_cast<std::size_t>(c)].peak > 0; };
   if (weights == Format::tf32 || activations == Format::tf32)
     return has(MathClass::tf32) ? MathClass::tf32 : MathClass::fp32;
-  switch (weights) {
+  switch (dense_of(weights)) {
     case Format::f32:
     case Format::f64:
       return activations == Format::f32 || activations == Format::f64 ? MathClass::fp32

@@ -44,6 +44,9 @@ double stream_seconds(const DeviceModel& d, double bytes) {
   return (bytes + s.half_bytes) / (d.bandwidth * s.ceiling * d.engine.stream_factor);
 }
 
+// 2:4 sparse weights: the units skip the zeros, so they do a product in half the time.
+double skipped(Format weights) { return is_sparse(weights) ? 2 : 1; }
+
 // Rows that one pass of widened weights serves: the larger tiles of weight-only kernels.
 constexpr double kWidenedRows = 128;
 
@@ -60,7 +63,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
                         : path > MatrixPath::fp4      ? MathClass::half
                                                       : static_cast<MathClass>(path);
   const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(path)];
-  double peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
+  double peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale * skipped(op.weights);
   double groups = op.groups;
   double rows_a_group = op.m / groups;
   double m = groups * round_up(rows_a_group, rows_a_group < kTile ? 16 : kTile);
@@ -89,13 +92,14 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   return t;
 }
 
-// Convolutions run as implicit products. A filter of its own for each channel leaves the matrix unit
-// nothing to share, so it runs on the vector unit.
+// Convolutions run as implicit products. A filter of its own for each channel leaves the matrix
+// unit nothing to share, so it runs on the vector unit.
 OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   MathClass cls = math_class(d, op.weights, op.activations);
   const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];
   double memory = stream_seconds(d, op.weight_bytes + beyond_cache(d, op.data_bytes));
-  double matrix_peak = d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale;
+  double matrix_peak =
+      d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale * skipped(op.weights);
   double m = round_up(op.m, kTile), n = round_up(op.n, kTile);
   double wave = 1;
   if (d.sm_count > 0) {

@@ -16,7 +16,7 @@
 #include "memory/memory_errors.hpp"
 #include "model/model.hpp"
 #include "plan/request.hpp"
-#include "step/evaluation.hpp"
+#include "step/breakdown.hpp"
 
 namespace trigon {
 
@@ -39,6 +39,7 @@ struct PlanReport {
   std::optional<Format> narrowed;  // weights stored in fewer bits than the checkpoint's, as allowed
   std::vector<Message> violated;   // limits that do not hold, worst first
   std::vector<Message> warnings;
+  std::vector<StepBreakdown> steps;  // where the time goes, when explanation was asked
   const RankMemory& last_stage() const { return stages.empty() ? memory : stages.back(); }
   const std::optional<Estimate<double>>& operator[](Metric m) const {
     return metrics[static_cast<std::size_t>(m)];
@@ -129,6 +130,9 @@ struct CompareAnswer {
   Metric deciding = Metric::output_tokens_per_second;
   std::vector<CompareRow> rows;
   std::vector<Assumption> assumptions;
+  // The same hardware with facts or settings changed, in the same order; `changes` as written.
+  std::string changes;
+  std::vector<CompareAnswer> what_if;
 };
 
 }  // namespace trigon

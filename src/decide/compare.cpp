@@ -1,15 +1,17 @@
 #include <algorithm>
 
 #include "decide/best_plan.hpp"
+#include "step/breakdown.hpp"
 
 namespace trigon {
 namespace {
 
 Message binding_of(const Tables& tables, const PlanReport& r) {
   if (!r.violated.empty()) return r.violated.front();
+  // Of tokens the decode step, which comes last.
+  const StepBreakdown step = break_down(tables, r.plan, evaluate(tables, r.plan)).back();
   double by[4] = {};
-  for (const CostedOperator& c : costed_operators(tables, r.plan))
-    by[static_cast<std::size_t>(c.time.bound)] += c.time.seconds * c.repeat;
+  for (std::size_t b = 0; b < 4; ++b) by[b] = step.bound_by(static_cast<Bound>(b));
   std::size_t most = static_cast<std::size_t>(std::max_element(by, by + 4) - by);
   constexpr DecideMessage kBinds[] = {DecideMessage::compute_binds, DecideMessage::bandwidth_binds,
                                       DecideMessage::link_binds, DecideMessage::launch_binds};

@@ -112,6 +112,7 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
     r.stages.push_back(tables->memory.evaluate(r.plan, stage, quiet));
   }
   r.fits = base.fits;
+  if (recorder) r.steps = break_down(*tables, plan, base);
   r.meets_limits = limit_excess(s, base, &r.violated) == 0;
 
   std::array<Spread, kMetrics> spread{};

@@ -103,6 +103,18 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
     if (auto why = unsupported(all, *engine, card, weights))
       return fail(ErrorCode::unsupported, std::move(*why), q.plan.weights ? "--quant" : "--engine",
                   nearest_supported(all, *engine, card, weights));
+  if (is_sparse(weights)) {
+    if (s.training)
+      return fail(ErrorCode::unsupported, message(DecideMessage::sparse_not_trained), "--quant");
+    if (!card.sparsity_2to4)
+      return fail(ErrorCode::unsupported, message(DecideMessage::no_sparse_units, card.name),
+                  "--quant");
+    const Format own = q.model->weight_format;
+    if (s.stack && own != Format::bf16 && own != Format::f16 && own != Format::f32)
+      return fail(ErrorCode::unsupported,
+                  message(DecideMessage::sparse_of_16bit, q.model->id, info(own).name), "--quant");
+    s.assumptions.push_back({"--quant", message(DecideMessage::assumed_sparse)});
+  }
   if (!q.measured && q.plan.kv && !s.training)
     if (auto why = unsupported_cache(*engine, card, *q.plan.kv))
       return fail(ErrorCode::unsupported, std::move(*why), "--kv",
@@ -172,7 +184,7 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
     const Format asked =
         fixed.weights.value_or(fixed.recipe == TrainRecipe::fp32 ? Format::f32 : Format::f16);
     const bool both = !info(asked).weight_only && !info(asked).gguf;
-    d.activations = fixed.activations.value_or(both ? asked : Format::f16);
+    d.activations = fixed.activations.value_or(both ? dense_of(asked) : Format::f16);
     d.weights = fixed.weights ? *fixed.weights : d.activations;
     return d;
   }
@@ -215,6 +227,7 @@ PlanDomain domain_of(const Setup& s, const PlanRequest& fixed, const Plan& plan)
   d.micro_batch = {std::max(1, plan.micro_batch)};
   d.with_sequence_parallel = plan.sequence_parallel;
   d.without_sequence_parallel = !plan.sequence_parallel;
+  d.batches = batches_of(*s.model, s.job, s.engine, plan);
   return d;
 }
 

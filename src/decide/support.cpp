@@ -145,7 +145,8 @@ std::optional<std::string_view> nearest_of(const Named (&all)[N], Format wanted,
 }  // namespace
 
 std::optional<Message> unsupported(const Catalogues& all, const EnginePolicy& engine,
-                                   const Accelerator& card, Format weights) {
+                                   const Accelerator& card, Format stored) {
+  const Format weights = dense_of(stored);
   if (std::find(engine.vendors.begin(), engine.vendors.end(), card.vendor) == engine.vendors.end())
     return message(DecideMessage::engine_not_on_vendor, engine.id, card.vendor);
   if (!engine.runs_on(card))

@@ -1,6 +1,7 @@
 #pragma once
 // Machines: accelerators in nodes, nodes on a network.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ struct Link {
   PeerTopology topology = PeerTopology::fabric_switch;
   BytesPerSecond one_way{};
   int mesh = 0;  // devices that a mesh connects, also those not used; 0: not known to be more
+  // Of a what-if: the latency of one hop instead of the calibrated one, and a factor on all of it.
+  std::optional<Seconds> latency{};
+  double latency_factor = 1;
 };
 
 // Facts of the real machine that replace the catalogue's.

@@ -82,6 +82,10 @@ constexpr std::array<FormatInfo, kFormats> kTable = {{
     {Format::iq4_kt, "iq4_kt", 256, 128, false, true, true, 4},
     {Format::iq1_bn, "iq1_bn", 64, 13, false, true, true, 2},
     {Format::iq2_bn, "iq2_bn", 64, 16, false, true, true, 4},
+    {Format::bf16_2to4, "bf16_2to4", 8, 8 + 1, true, false},
+    {Format::f16_2to4, "f16_2to4", 8, 8 + 1, true, false},
+    {Format::fp8_2to4, "fp8_2to4", 8, 4 + 1, true, false},
+    {Format::int8_2to4, "int8_2to4", 8, 4 + 1, false, false, false, 4},
     {Format::unknown, "unknown", 1, 0, false, false},
 }};
 
@@ -129,6 +133,37 @@ constexpr Alias kAliases[] = {
 const FormatInfo& info(Format f) {
   auto i = static_cast<std::size_t>(f);
   return kTable[i < kFormats ? i : static_cast<std::size_t>(Format::unknown)];
+}
+
+std::optional<Format> sparse_of(Format f) {
+  switch (f) {
+    case Format::bf16:
+      return Format::bf16_2to4;
+    case Format::f16:
+      return Format::f16_2to4;
+    case Format::fp8_tensor:
+    case Format::f8_e4m3:
+      return Format::fp8_2to4;
+    case Format::int8:
+      return Format::int8_2to4;
+    default:
+      return is_sparse(f) ? std::optional(f) : std::nullopt;
+  }
+}
+
+Format dense_of(Format f) {
+  switch (f) {
+    case Format::bf16_2to4:
+      return Format::bf16;
+    case Format::f16_2to4:
+      return Format::f16;
+    case Format::fp8_2to4:
+      return Format::fp8_tensor;
+    case Format::int8_2to4:
+      return Format::int8;
+    default:
+      return f;
+  }
 }
 
 std::optional<Format> format_by_name(std::string_view name) {

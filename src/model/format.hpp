@@ -80,6 +80,12 @@ enum class Format : std::uint8_t {
   iq4_kt,
   iq1_bn,
   iq2_bn,
+  // 2:4 structured sparsity: two of four values along the reduction are kept, each with an index of
+  // two bits (NVIDIA Ampere architecture whitepaper, "fine-grained structured sparsity").
+  bf16_2to4,
+  f16_2to4,
+  fp8_2to4,
+  int8_2to4,
   unknown,
   count_
 };
@@ -96,6 +102,10 @@ struct FormatInfo {
 };
 
 const FormatInfo& info(Format f);
+// The 2:4 sparse form of a dense format that has one, the dense form of any, and which it is.
+std::optional<Format> sparse_of(Format f);
+Format dense_of(Format f);
+inline bool is_sparse(Format f) { return dense_of(f) != f; }
 std::optional<Format> format_by_name(std::string_view name);  // "bf16", "q4_k", "awq" ...
 // Bits a weight, scales included (row and tensor scales, which depend on the shape, are not).
 double bits_per_element(Format f);

@@ -1,3 +1,4 @@
+#include "present/page.hpp"
 #include "present/reports.hpp"
 
 namespace trigon {
@@ -59,6 +60,7 @@ JsonNode triangle_json(const Triangle& t) {
 JsonNode estimate_json(const EstimateAnswer& a, const Asked& asked) {
   JsonNode results = JsonNode::object();
   results.set("answer", is_yes(a)).set("report", report_json(a.report));
+  if (!a.report.steps.empty()) results.set("steps", steps_json(a.report.steps));
   if (a.derivation) results.set("derivation", derivation_json(a.derivation));
   return envelope(asked, &a.job, a.assumptions, results, a.report.warnings);
 }
@@ -125,6 +127,18 @@ JsonNode compare_json(const CompareAnswer& a, const Asked& asked) {
                  .set("report", report_json(row.report)));
   JsonNode results = JsonNode::object();
   results.set("answer", is_yes(a)).set("deciding", metric_info(a.deciding).json).set("rows", rows);
+  if (!a.what_if.empty()) {
+    JsonNode cases = JsonNode::array();
+    for (const CompareAnswer& c : a.what_if) {
+      JsonNode then = JsonNode::array();
+      for (std::size_t i = 0; i < c.rows.size(); ++i)
+        then.add(JsonNode::object()
+                     .set("factor", factor_of(a.rows[i].report, c.rows[i].report, a.deciding))
+                     .set("report", report_json(c.rows[i].report)));
+      cases.add(JsonNode::object().set("changes", c.changes).set("rows", then));
+    }
+    results.set("what_if", cases);
+  }
   return envelope(asked, &a.job, a.assumptions, results);
 }
 

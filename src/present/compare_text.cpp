@@ -77,7 +77,20 @@ std::string compare_text(const CompareAnswer& a, const Asked& asked, const TextS
     std::vector<Cell> cells{column.header(label_for(m, a.job, l))};
     for (const CompareRow& row : a.rows) cells.emplace_back(column.cell(row.report[m]));
     t.row(std::move(cells));
-    if (m == a.deciding) t.row(ratios);
+    if (m != a.deciding) continue;
+    t.row(ratios);
+    for (const CompareAnswer& c : a.what_if) {
+      std::vector<Cell> then{say(PresentMessage::what_if_row, l, {printable(c.changes)})};
+      std::vector<Cell> factors{label(PresentMessage::what_if_factor, l)};
+      for (std::size_t i = 0; i < a.rows.size(); ++i) {
+        const PlanReport& r = c.rows[i].report;
+        auto factor = factor_of(a.rows[i].report, r, m);
+        then.emplace_back(r.fits ? column.cell(r[m]) : std::string("-"));
+        factors.emplace_back(r.fits && factor ? significant(*factor) : std::string("-"));
+      }
+      t.row(std::move(then));
+      t.row(std::move(factors));
+    }
   }
   page.table(t);
   if (!a.rows.empty())

@@ -68,9 +68,11 @@ std::string estimate_text(const EstimateAnswer& a, const Asked& asked, const Tex
   put_memory(page, r, trains(a.job));
   put_assumptions(page, a.assumptions);
   put_warnings(page, r.warnings);
-  if (style.explain && a.derivation)
-    put_derivation(page, *a.derivation);
-  else if (!style.explain)
+  if (style.explain && a.derivation) {
+    const bool operators = put_steps(page, r, a.job);
+    if (!operators || style.explain_term.empty()) put_derivation(page, *a.derivation);
+  }
+  if (!style.explain)
     page.blank(), page.paragraph(label(PresentMessage::explain_more, l), Tone::faint);
   return page.finish();
 }

@@ -47,6 +47,10 @@ void put_memory(Page& page, const PlanReport& r, bool training);
 void put_assumptions(Page& page, const std::vector<Assumption>& assumptions);
 void put_warnings(Page& page, const std::vector<Message>& warnings);
 void put_messages(Page& page, PresentMessage heading, const std::vector<Message>& messages);
+// Where the time of each step goes: operators, the longest first, and what is no operator's. With
+// style.explain_term only the steps of that name ("operators" for all). Whether any was asked for.
+bool put_steps(Page& page, const PlanReport& r, const Job& job);
+JsonNode steps_json(const std::vector<StepBreakdown>& steps);
 // The steps whose formula is called like style.explain_term, or all.
 void put_derivation(Page& page, const Derivation& d);
 

@@ -1,12 +1,17 @@
 #pragma once
 // Each verb's answer as text and as JSON.
 
+#include "decide/what_if.hpp"
 #include "present/job_text.hpp"
 
 namespace trigon {
 
 std::string estimate_text(const EstimateAnswer& a, const Asked& asked, const TextStyle& style);
 JsonNode estimate_json(const EstimateAnswer& a, const Asked& asked);
+
+// The question as it is, and each case with its factors.
+std::string what_if_text(const WhatIfAnswer& a, const Asked& asked, const TextStyle& style);
+JsonNode what_if_json(const WhatIfAnswer& a, const Asked& asked);
 
 // One row: a verdict with its memory. Several: every card marked fits / tight / no.
 std::string fit_text(const FitAnswer& a, const Asked& asked, const TextStyle& style);
@@ -23,6 +28,7 @@ JsonNode compare_json(const CompareAnswer& a, const Asked& asked);
 
 // Whether the answer is yes: the exit status of the program follows it.
 bool is_yes(const EstimateAnswer& a);
+bool is_yes(const WhatIfAnswer& a);  // as it is: a case is a thought
 bool is_yes(const FitAnswer& a);
 bool is_yes(const std::vector<ModelFitRow>& rows);
 bool is_yes(const RecommendAnswer& a);

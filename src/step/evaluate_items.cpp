@@ -122,6 +122,7 @@ void evaluate_item_serve(const Tables& t, const Serve& job, Plan& plan, Evaluati
   e[Metric::utilization] = job.rate ? rate / saturation : busy;
   fill_rates(t, batch, rate * replicas, e);
   e.lone_step_seconds = item_batch_seconds(t, plan, 1);
+  e.sequences_together = batch;
   plan.micro_batch = static_cast<std::int32_t>(std::clamp(std::ceil(batch), 1.0, 1e6));
   record_batch(t, plan, batch, recorder);
   recorder.step([&] {

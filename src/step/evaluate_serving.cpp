@@ -7,15 +7,20 @@
 namespace trigon {
 namespace {
 
-// Standard normal quantile of a percentile, by Acklam-free bisection on erf: exact to 1e-9.
+// Standard normal quantile of a percentile, exact to 1e-12: Halley's steps on the distribution from
+// the rational start of Abramowitz and Stegun 26.2.23, which is good to 4.5e-4.
 double normal_quantile(double percentile) {
-  double p = std::clamp(percentile / 100, 1e-6, 1 - 1e-6);
-  double low = -6, high = 6;
-  for (int i = 0; i < 50; ++i) {
-    double mid = (low + high) / 2;
-    (0.5 * (1 + std::erf(mid / std::sqrt(2.0))) < p ? low : high) = mid;
+  const double p = std::clamp(percentile / 100, 1e-6, 1 - 1e-6);
+  const double t = std::sqrt(-2 * std::log(std::min(p, 1 - p)));
+  double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+                     (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  if (p < 0.5) x = -x;
+  for (int i = 0; i < 2; ++i) {
+    const double off = 0.5 * std::erfc(-x / std::sqrt(2.0)) - p;
+    const double u = off * std::sqrt(2 * std::acos(-1.0)) * std::exp(x * x / 2);
+    x -= u / (1 + x * u / 2);
   }
-  return (low + high) / 2;
+  return x;
 }
 
 struct Load {
@@ -203,6 +208,7 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   double steps = std::max(0.0, output - 1);
   e[Metric::prefill_seconds] = prefill;
   e[Metric::decode_step_seconds] = l.step;
+  e.sequences_together = l.batch;
   e[Metric::ttft_seconds] = lat.ttft;
   e[Metric::tpot_seconds] = lat.tpot;
   e[Metric::e2e_seconds] = lat.ttft + steps * lat.tpot;

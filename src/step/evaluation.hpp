@@ -76,9 +76,10 @@ const MetricInfo& metric_info(Metric m);
 struct Evaluation {
   std::array<double, kMetrics> values{};
   RankMemory memory;
-  bool fits = false;                // memory, on the best knowledge of the usable bytes
-  bool sustainable = true;          // the asked rate is below saturation
-  double lone_step_seconds = 0;     // serving: a decode step of one sequence, the least there is
+  bool fits = false;              // memory, on the best knowledge of the usable bytes
+  bool sustainable = true;        // the asked rate is below saturation
+  double lone_step_seconds = 0;   // serving: a decode step of one sequence, the least there is
+  double sequences_together = 0;  // serving: that one replica decodes, or items in a batch, at once
   std::int32_t sequences_held = 0;  // serving: what one replica must hold at the percentile
   double& operator[](Metric m) { return values[static_cast<std::size_t>(m)]; }
   double operator[](Metric m) const { return values[static_cast<std::size_t>(m)]; }

@@ -1,6 +1,6 @@
 #pragma once
 // Internal to the step room: the passes of a job and their times, shared by `prepare` (which
-// tabulates them) and `costed_operators` (which explains them).
+// tabulates them) and `break_down` (which explains them).
 
 #include "lower/lower.hpp"
 #include "step/tables.hpp"
@@ -33,8 +33,15 @@ Pass prefill_pass(const Tables& t, std::int32_t tensor, std::int32_t expert,
                   const PromptPasses& passes);
 // One pass of an encoder over `sequences` whole inputs of the job.
 Pass encoder_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double sequences);
+// What the passes of training under a plan share, lengths apart.
+Pass training_pass_of(const Tables& t, const Plan& plan);
+// Keys and values of the other context ranks, that attention of a training pass fetches.
+double ring_seconds(const Tables& t, const Pass& p, const Operator& attention);
 // One pass of a stack over training sequences of `s` tokens; `p` holds all but its lengths.
 Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p);
 PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass);
+// What the host needs to launch a layer of a serving pass. A captured graph is replayed whole; what
+// is not captured (prompts, eager engines) waits for the host.
+double layer_host_seconds(const Tables& t, const Pass& pass);
 
 }  // namespace trigon

@@ -146,12 +146,34 @@ Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p) 
   return p;
 }
 
+Pass training_pass_of(const Tables& t, const Plan& plan) {
+  Pass p;
+  p.sequences = plan.micro_batch;
+  p.activations = t.domain.activations;
+  p.tensor = plan.tensor;
+  p.expert = plan.expert;
+  p.context = plan.context;
+  p.expert_inside_tensor = false;
+  p.sequence_parallel = plan.sequence_parallel;
+  p.fused_elementwise = t.engine.fusion != Fusion::none;
+  p.replace_weights = t.domain.weights;
+  return p;
+}
+
+double ring_seconds(const Tables& t, const Pass& p, const Operator& op) {
+  const double kv = p.sequences * op.query_tokens * p.context * op.n * (op.k + op.k) *
+                    bits_per_element(p.activations) / 8;
+  return collective_seconds(t.device, Collective::all_gather, kv, p.context, p.tensor);
+}
+
+double layer_host_seconds(const Tables& t, const Pass& pass) {
+  const bool replayed = t.engine.launch == Launch::graphs && pass.new_tokens < 2;
+  return replayed ? 0 : t.device.engine.layer_overhead_seconds;
+}
+
 PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
   PassTime out;
-  // A captured graph is replayed whole; what is not captured (prompts, eager engines) waits for the
-  // host to launch each layer.
-  const bool replayed = t.engine.launch == Launch::graphs && pass.new_tokens < 2;
-  const double host = replayed ? 0 : t.device.engine.layer_overhead_seconds;
+  const double host = layer_host_seconds(t, pass);
   OperatorList ops;
   ops.reserve(32);
   for (const LayerRun& run : stack.runs) {
@@ -278,16 +300,13 @@ void fill_train(Tables& t, std::int64_t sequence) {
           for (std::int32_t mb : t.domain.micro_batch) {
             TrainPass out;
             if (wanted) {
-              Pass p;
-              p.sequences = mb;
-              p.activations = t.domain.activations;
-              p.tensor = tensor;
-              p.expert = expert;
-              p.context = context;
-              p.expert_inside_tensor = false;
-              p.sequence_parallel = sp != 0;
-              p.fused_elementwise = t.engine.fusion != Fusion::none;
-              p.replace_weights = t.domain.weights;
+              Plan degrees;
+              degrees.tensor = tensor;
+              degrees.expert = expert;
+              degrees.context = context;
+              degrees.sequence_parallel = sp != 0;
+              degrees.micro_batch = mb;
+              const Pass p = training_pass_of(t, degrees);
               OperatorList ops;
               auto add = [&](double count, double& forward, double& backward) {
                 double f = 0, b = 0;
@@ -296,11 +315,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
                   double back = backward_seconds(t.device, op, !tr.frozen_base);
                   if (op.kind == OperatorKind::attention) {
                     if (context > 1) {
-                      // Keys and values of the other context ranks come over the link.
-                      double kv = p.sequences * op.query_tokens * context * op.n * (op.k + op.k) *
-                                  bits_per_element(p.activations) / 8;
-                      double ring =
-                          collective_seconds(t.device, Collective::all_gather, kv, context, tensor);
+                      const double ring = ring_seconds(t, p, op);
                       one = std::max(one, ring);
                       back = std::max(back, 2 * ring);
                     }
@@ -375,14 +390,14 @@ void take_products(Tables& t) {
 
 Format stored_format(const Model& model, const PlanDomain& formats) {
   if (model.item && !language_stack(model)) {
-    const Format weights = formats.weights.value_or(formats.activations);
+    const Format weights = dense_of(formats.weights.value_or(formats.activations));
     // Autocast keeps weights in 32 bit and multiplies in 16.
     const bool half = formats.activations == Format::f16 || formats.activations == Format::bf16;
     return half && weights == Format::f32 ? formats.activations : weights;
   }
   const Format f = model.weight_format;
   const bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
-  return sixteen ? formats.weights.value_or(f) : f;
+  return dense_of(sixteen ? formats.weights.value_or(f) : f);
 }
 
 const char* weight_class(const Model& model, const PlanDomain& formats) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "step/breakdown.hpp"
 #include "step/evaluate_parts.hpp"
 #include "step/test_tables.hpp"
 
@@ -40,8 +43,11 @@ TEST_F(Prepared, ADecodeStepIsTheSumOfItsOperators) {
         p.tensor = tensor;
         p.micro_batch = batch;
         double sum = t.device.engine.step_overhead_seconds;
-        for (const CostedOperator& c : costed_operators(t, p)) {
-          sum += c.time.seconds * c.repeat;
+        Evaluation e;
+        e.sequences_together = batch;
+        for (const OperatorLine& c : break_down(t, p, e).back().operators) {
+          sum += c.seconds;
+          EXPECT_NEAR(c.seconds / (c.calls * c.time.seconds), 1, 1e-12) << c.op.name;
           if (c.op.kind == OperatorKind::attention) {
             EXPECT_EQ(c.op.key_tokens, 1101);
           }
@@ -49,6 +55,35 @@ TEST_F(Prepared, ADecodeStepIsTheSumOfItsOperators) {
         EXPECT_NEAR(decode_step_seconds(t, p, batch) / sum, 1, 1e-12) << model.id;
       }
   }
+}
+
+TEST_F(Prepared, TheBatchesOfAPlanAreAllThatItsEvaluationLooksUp) {
+  engine.capture_batches = {1, 8, 24, 100, 256};
+  engine.max_batched_tokens = 8192;
+  engine.pipeline_parallel = true;
+  engine.batching = Batching::continuous;
+  for (int batch : {1, 3, 20, 97, 300, 5000})
+    for (std::int64_t input : {1, 100, 700, 3000})
+      for (int pipeline : {1, 4}) {
+        Batch job;
+        job.input_tokens = input;
+        job.output_tokens = 50;
+        Plan plan;
+        plan.micro_batch = batch;
+        plan.pipeline = pipeline;
+        PlanDomain domain;
+        domain.micro_batch = {batch};
+        const Model model = test::llama31_8b();
+        const Evaluation whole = evaluate(tables(model, job, domain), plan);
+        domain.batches = batches_of(model, job, engine, plan);
+        EXPECT_LE(domain.batches.size(), 7u);
+        const Evaluation part = evaluate(tables(model, job, domain), plan);
+        for (std::size_t m = 0; m < kMetrics; ++m)
+          if (!std::isnan(whole.values[m])) {
+            EXPECT_NEAR(part.values[m], whole.values[m], 1e-12 * std::abs(whole.values[m]))
+                << metric_info(static_cast<Metric>(m)).json;
+          }
+      }
 }
 
 TEST_F(Prepared, TheHostLaunchesNoFasterThanItCan) {

@@ -74,13 +74,42 @@ PassParts prefill_work(const Tables& t, const Plan& plan, double sequences, doub
   double input = input_tokens(t);
   *passes = prompt_passes(t, sequences).passes;
   return {p.layers, p.ends, t.device.engine.step_overhead_seconds * *passes,
-          boundary_seconds(t, plan, sequences * input)};
+          boundary_seconds(t, plan, sequences * input), sequences};
 }
 
 }  // namespace
 
-double stages_at_once(const Tables& t, const Plan& plan) {
-  return t.engine.default_parallelism == Parallelism::layers ? 1 : plan.pipeline;
+double stages_at_once(const EnginePolicy& engine, const Plan& plan) {
+  return engine.default_parallelism == Parallelism::layers ? 1 : plan.pipeline;
+}
+
+double stages_at_once(const Tables& t, const Plan& plan) { return stages_at_once(t.engine, plan); }
+
+std::vector<std::int32_t> batches_of(const Model& model, const Job& job, const EnginePolicy& engine,
+                                     const Plan& plan) {
+  const Batch* fixed = std::get_if<Batch>(&job);
+  if (!fixed) return {};
+  const std::int32_t asked = std::max(1, plan.micro_batch);
+  const Stack* stack = language_stack(model);
+  if (!stack || !stack->generates) return {asked};
+  // The entries of the whole grid beside each batch, so that looking it up gives the same.
+  const std::vector<std::int32_t> grid = batch_grid(engine.max_sequences, asked);
+  std::vector<std::int32_t> out;
+  auto need = [&](double batch) {
+    auto above = std::lower_bound(grid.begin(), grid.end(), batch);
+    if (above == grid.end()) --above;  // beyond the grid the last slope holds
+    out.push_back(*above);
+    if (*above != batch && above != grid.begin()) out.push_back(*(above - 1));
+  };
+  const double groups = std::min(stages_at_once(engine, plan), static_cast<double>(asked));
+  const double input = std::max(1.0, static_cast<double>(fixed->input_tokens));
+  need(1);
+  need(asked);
+  need(captured(engine, asked / groups));
+  need(std::max(1.0, std::floor(pass_tokens(engine) / input)));
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
@@ -88,7 +117,7 @@ PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
   double groups = std::min(stages_at_once(t, plan), std::max(1.0, sequences));
   double b = captured(t.engine, sequences / groups);
   PassTime p = at_batch(t.inference, t.inference.decode, row_of(t, plan), b);
-  return {p.layers, p.ends, t.device.engine.step_overhead_seconds, boundary_seconds(t, plan, b)};
+  return {p.layers, p.ends, t.device.engine.step_overhead_seconds, boundary_seconds(t, plan, b), b};
 }
 
 // The same until the last of them is through the pipeline: passes follow each other stage by
@@ -104,7 +133,8 @@ PassParts prefill_parts(const Tables& t, const Plan& plan, double sequences) {
   const double last = std::ceil(n) - 1;
   const double started = std::floor(last / inside) * stages + std::fmod(last, inside);
   double share = (started + stages) / (std::ceil(n) * stages);
-  return {work.layers * share, work.ends * share, work.overhead * share, work.sends * share};
+  return {work.layers * share, work.ends * share, work.overhead * share, work.sends * share,
+          sequences};
 }
 
 std::size_t index_in(const std::vector<std::int32_t>& domain, std::int32_t value) {

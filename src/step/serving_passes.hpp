@@ -9,6 +9,7 @@ namespace trigon {
 // A pass with what it is made of, in seconds.
 struct PassParts {
   double layers = 0, ends = 0, overhead = 0, sends = 0;
+  double batch = 0;  // sequences that the tables were asked for
   double total() const { return layers + ends + overhead + sends; }
 };
 

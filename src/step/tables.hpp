@@ -95,6 +95,11 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
                        const EnginePolicy& engine, const Calibration& calibration,
                        const Range& usable_bytes, const PlanDomain& domain);
 
+// The batches that the evaluation of one plan looks up: all that its tables need (for
+// PlanDomain::batches). Empty where any batch may be asked for, as under a load to settle.
+std::vector<std::int32_t> batches_of(const Model& model, const Job& job, const EnginePolicy& engine,
+                                     const Plan& plan);
+
 // The same tables under other engine coefficients.
 void reprice(Tables& tables, const EngineCoefficients& engine);
 
@@ -109,15 +114,6 @@ inline Evaluation evaluate(const Tables& tables, const Plan& plan) {
 
 // Largest request rate that a serving plan sustains within the limits of the job.
 double capacity_requests_per_second(const Tables& tables, Plan plan);
-
-// Operators of the plan's dominant pass with their times, for explanations: the same lowering and
-// cost that `prepare` used.
-struct CostedOperator {
-  Operator op;
-  OperatorTime time;
-  double repeat = 1;
-};
-std::vector<CostedOperator> costed_operators(const Tables& tables, const Plan& plan);
 
 // "half", "fp8", "int4", "gguf" ...: the block of engine coefficients a checkpoint falls in;
 // "graph-half", "graph-int8" ... for models that are graphs.

@@ -1,12 +1,12 @@
-"""Holds the program's answers to the ranges of docs/expected.md.
+"""Holds the program's answers to the ranges of a document: docs/expected.md, docs/claims.md.
 
 Each section of the document shows one command and a table `| what | where | from | to | source |`.
 `where` leads to a value in the answer's `results`: names and [index] or [accelerator] for a list,
-joined by dots; `cards` counts the cards of a report's hardware. An estimate counts by its value.
+[key] for a key with dots, joined by dots; `cards` counts the cards of a report's hardware. An estimate counts by its value.
 `from` and `to` are numbers; a `from` that starts with `=` is compared as text. A row whose source
 begins with `outside:` is known to miss its range; it complains when the answer has come inside.
 
-usage: expected.py ROOT PROGRAM
+usage: expected.py ROOT PROGRAM [DOCUMENT]     DOCUMENT: docs/expected.md unless given
 """
 
 import json
@@ -53,7 +53,9 @@ def value_at(results, where):
             return here["nodes"] * here["per_node"]
         if step.startswith("["):
             name = step[1:-1]
-            if name.isdigit():
+            if isinstance(here, dict):  # a key with dots in it
+                here = here.get(name)
+            elif name.isdigit():
                 here = here[int(name)]
             else:
                 here = next((x for x in here
@@ -85,12 +87,12 @@ def judge(row, results):
     return None
 
 
-def main(root, program):
+def main(root, program, document="docs/expected.md"):
     complaints, checked = [], 0
     with tempfile.TemporaryDirectory() as folder:
         gguf = Path(folder) / GGUF
         llama_gguf.write(gguf)
-        for command, rows in sections((Path(root) / "docs/expected.md").read_text()):
+        for command, rows in sections((Path(root) / document).read_text()):
             words = [str(gguf) if word == GGUF else word for word in command.split()]
             run = subprocess.run([program, *words, "--json", "--top", "0"], cwd=root,
                                  capture_output=True, text=True, timeout=120)
@@ -108,4 +110,4 @@ def main(root, program):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:]))
