@@ -49,10 +49,10 @@ const std::array<ParameterInfo, kEngineParameters>& engine_parameters() {
       {"convolution_k_half", &C::convolution_k_half, 1, 2000},
       {"cache", &C::cache_speedup, 1, 5},
       {"link", &C::link_factor, 0.3, 10},
-      {"operator_overhead_seconds", &C::operator_overhead_seconds, 1e-8, 3e-4},
-      {"step_overhead_seconds", &C::step_overhead_seconds, 1e-6, 0.5},
-      {"layer_overhead_seconds", &C::layer_overhead_seconds, 1e-7, 2e-2},
-      {"request_overhead_seconds", &C::request_overhead_seconds, 1e-7, 0.2},
+      {"operator_overhead_seconds", &C::operator_overhead_seconds, 0, 3e-4},
+      {"step_overhead_seconds", &C::step_overhead_seconds, 0, 0.5},
+      {"layer_overhead_seconds", &C::layer_overhead_seconds, 0, 2e-2},
+      {"request_overhead_seconds", &C::request_overhead_seconds, 0, 0.2},
       {"overlap", &C::overlap, 0.05, 1},
   }};
   return all;
@@ -170,12 +170,16 @@ EngineTable read_engine_table(const FactSheet& sheet) {
           e;
       continue;
     }
+    const std::string key = joined(text(g, "kind"), text(g, "engine"), text(g, "scope"),
+                                   text(g, "class"), text(g, "format"));
+    const bool whole = key == joined(text(g, "kind"), {}, {}, {}, {});
     EngineEffect e;
-    for (std::size_t p = 0; p < kEngineParameters; ++p)
-      e.factor[p] = number(g, engine_parameters()[p].name, 1);
+    for (std::size_t p = 0; p < kEngineParameters; ++p) {
+      const ParameterInfo& info = engine_parameters()[p];
+      e.factor[p] = number(g, info.name, whole ? EngineCoefficients{}.*info.field : 1);
+    }
     e.rows = static_cast<std::int64_t>(number(g, "rows", 0));
-    table.effects[joined(text(g, "kind"), text(g, "engine"), text(g, "scope"), text(g, "class"),
-                         text(g, "format"))] = e;
+    table.effects[key] = e;
   }
   return table;
 }
