@@ -48,7 +48,8 @@ TEST(UtilisationGrid, WrittenAndReadAgain) {
   UtilisationGrid back({GridAxis{0, 1, 2}, {10, 2, 2}, {}, {}});
   ASSERT_EQ(g.rows().size(), 2u);
   ASSERT_TRUE(back.read_rows(g.rows()));
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(back.values()[i], g.values()[i], 1.0 / 1024 + 1e-6);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_NEAR(back.values()[i], g.values()[i], 1.0 / 1024 + 1e-6);
   EXPECT_FALSE(back.read_rows({"AAAA"}));          // a row is missing
   EXPECT_FALSE(back.read_rows({"AA??", "AAAA"}));  // no digits
 }

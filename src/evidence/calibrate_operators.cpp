@@ -81,6 +81,46 @@ void run_all(const std::vector<std::function<void()>>& jobs) {
   for (std::thread& t : pool) t.join();
 }
 
+// Vendors without tables: the ceiling of 16-bit products from the most that their devices reached,
+// everything else as for any device. `fold` is left out; -1: none is.
+void add_vendor_ceilings(const Bench& bench, const std::vector<Case>& products, int fold,
+                         std::vector<CoefficientSheet>& sheets) {
+  std::set<std::string> timed;
+  for (const DeviceModel& d : bench.devices) timed.insert(d.accelerator->vendor);
+  FactStore store;
+  const Calibration any = calibration_of(store, bench, sheets);
+  std::map<std::string, std::vector<double>> logs;
+  for (const Case& c : products) {
+    if (!c.timed || c.timed->at_peak_of || c.hardware.empty() || c.fold % kTimedFolds == fold)
+      continue;
+    const Accelerator& a = *c.hardware.front().accelerator;
+    if (timed.count(a.vendor) || c.timed->operators.front().weights != Format::bf16) continue;
+    TimedCase asked = *c.timed;
+    asked.calibration = &any;
+    if (const auto p = predict_timed(asked, c.hardware.front()))
+      logs[a.vendor].push_back(std::log(c.measured / p->value));
+  }
+  const auto formulas = std::find_if(sheets.begin(), sheets.end(),
+                                     [](const auto& s) { return s.id == "operators/any"; });
+  const auto half = std::find_if(formulas->blocks.begin(), formulas->blocks.end(),
+                                 [](const auto& b) { return b.name == "half"; });
+  if (half == formulas->blocks.end()) return;
+  const CoefficientBlock base = *half;
+  for (auto& [vendor, of] : logs) {
+    double sum = 0;
+    for (double l : of) sum += l;
+    CoefficientSheet s;
+    s.id = "operators/" + vendor;
+    s.source = "measured/matmul.csv";
+    s.blocks.push_back(base);
+    s.blocks[0].rows = of.size();
+    for (auto& [key, value] : s.blocks[0].values)
+      if (key == "ceiling")
+        value = std::min(1.0, value * std::exp(sum / static_cast<double>(of.size())));
+    sheets.push_back(std::move(s));
+  }
+}
+
 void predict_operators(const Bench& bench, const std::vector<CoefficientSheet>& sheets,
                        const KeepSample& judged, Errors& errors) {
   FactStore store;
@@ -167,14 +207,17 @@ void put_errors(const Bench& bench, const Errors& shapes, const Errors& devices,
           std::max(0.02, from.sigma([&](const std::string& device, const std::string& block) {
             return mine(device) && block == g.name;
           }));
+    const bool borrowed = s.source == "measured/matmul.csv";
     for (CoefficientBlock& b : s.blocks) {
-      const double e = from.sigma([&](const std::string& device, const std::string& block) {
-        if (!mine(device)) return false;
-        if (b.name == "attention") return starts(block, "prefill") || starts(block, "decode");
-        if (b.name == "grouped") return starts(block, "grouped");
-        if (b.name == "stream" || b.name == "launch") return block == "gemm.half";
-        return block == "gemm." + b.name;
-      });
+      // A vendor's own ceiling and nothing else: as far off as any unseen device.
+      const double e =
+          borrowed ? 0.3 : from.sigma([&](const std::string& device, const std::string& block) {
+            if (!mine(device)) return false;
+            if (b.name == "attention") return starts(block, "prefill") || starts(block, "decode");
+            if (b.name == "grouped") return starts(block, "grouped");
+            if (b.name == "stream" || b.name == "launch") return block == "gemm.half";
+            return block == "gemm." + b.name;
+          });
       b.values.push_back({"error", std::max(e, 0.02)});
     }
   }
@@ -266,7 +309,8 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
   // Each job fits without some rows and judges itself on them; they share nothing but the rows.
   std::vector<std::function<void()>> jobs;
   std::mutex adding;
-  auto judge = [&](const std::vector<CoefficientSheet>& sheets, const KeepSample& rows, Errors& into) {
+  auto judge = [&](const std::vector<CoefficientSheet>& sheets, const KeepSample& rows,
+                   Errors& into) {
     Errors own;
     predict_operators(bench, sheets, rows, own);
     const std::lock_guard<std::mutex> lock(adding);
@@ -285,8 +329,11 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
       auto& sheets = out.unseen[static_cast<std::size_t>(fold)];
       sheets = fit([=](const Sample& s) { return s.fold != fold; },
                    [=](const CollectiveSample& s) { return s.fold != fold; });
-      judge(sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
-      judge_links(sheets, [=](const CollectiveSample& s) { return s.fold == fold; }, collectives);
+      add_vendor_ceilings(bench, inputs.products, fold, sheets);
+      judge(
+          sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
+      judge_links(
+          sheets, [=](const CollectiveSample& s) { return s.fold == fold; }, collectives);
     });
   for (std::size_t d = 0; d < bench.devices.size(); ++d)
     jobs.push_back([&, d] {
@@ -294,15 +341,18 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
       const auto of = [&](const CollectiveSample& s) {
         return bench.machines[s.machine].accelerator == a.id;
       };
-      judge(fit_operators(bench, [=](const Sample& s) { return s.device != d; }, a.family),
-            [=](const Sample& s) { return s.device == d; }, devices);
+      judge(
+          fit_operators(
+              bench, [=](const Sample& s) { return s.device != d; }, a.family),
+          [=](const Sample& s) { return s.device == d; }, devices);
       judge_links(fit_links(bench, [&](const CollectiveSample& s) { return !of(s); }), of, links);
     });
   // A quarter of the n x k, or of the heads, at a time.
   for (std::uint32_t part = 0; part < 4; ++part)
     jobs.push_back([&, part] {
-      judge(fit_operators(bench, [=](const Sample& s) { return s.shape_kind % 4 != part; }),
-            [=](const Sample& s) { return s.shape_kind % 4 == part; }, dimensions);
+      judge(
+          fit_operators(bench, [=](const Sample& s) { return s.shape_kind % 4 != part; }),
+          [=](const Sample& s) { return s.shape_kind % 4 == part; }, dimensions);
     });
   for (std::uint32_t f = 0; f < bench.sources.size(); ++f)
     jobs.push_back([&, f] {
@@ -313,6 +363,7 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
   jobs.push_back([&] {
     out.shipped =
         fit([](const Sample&) { return true; }, [](const CollectiveSample&) { return true; });
+    add_vendor_ceilings(bench, inputs.products, -1, out.shipped);
   });
   run_all(jobs);
   for (Errors* e : {&shapes, &devices, &dimensions, &frameworks, &collectives, &links}) e->sort();

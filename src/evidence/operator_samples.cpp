@@ -41,7 +41,7 @@ struct Columns {
 };
 
 // Rows of a table for each of its number formats: enough for a grid.
-constexpr std::size_t kTableRows = 12000;
+constexpr std::size_t kTableRows = 20000;
 
 // About `wanted` rows, chosen by their hash.
 bool taken(const CsvTable& t, std::uint64_t hash, std::size_t wanted) {
@@ -74,7 +74,7 @@ struct Reader {
 
   void gemm() {
     for (const CsvRow& r : t.rows) {
-      if (!taken(t, hash_of(r), kTableRows * 3)) continue;
+      if (!taken(t, hash_of(r), kTableRows * 2)) continue;
       std::string dtype = c.text(r, "gemm_dtype");
       if (dtype.empty()) dtype = "bfloat16";
       const auto f = timed_format(dtype);
