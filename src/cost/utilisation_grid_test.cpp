@@ -79,7 +79,7 @@ TEST_F(Grids, MultiplyTheFormulaOfTheirOwnKernels) {
   const double half_before = operator_time(d, half).seconds;
   const double fp8_before = operator_time(d, fp8).seconds;
   put(GridKind::gemm_half, std::log(1.5F));
-  EXPECT_NEAR(operator_time(d, half).seconds, 1.5 * half_before, 1e-9 * half_before + 1e-12);
+  EXPECT_NEAR(operator_time(d, half).seconds, 1.5 * half_before, 1e-6 * half_before);
   EXPECT_EQ(operator_time(d, fp8).seconds, fp8_before);
 }
 

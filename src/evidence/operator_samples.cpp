@@ -157,6 +157,8 @@ struct Reader {
       if (!taken(t, hash_of(r), kTableRows)) continue;
       const auto f =
           timed_format(c.text(r, "moe_dtype").empty() ? "bfloat16" : c.text(r, "moe_dtype"));
+      // Kernels of their own that share nothing with those of integer weights.
+      if (c.text(r, "moe_dtype") == "w4a16_mxfp4") continue;
       const std::string routing = c.text(r, "distribution");
       TimedExperts e{c.number(r, "num_tokens"),
                      c.number(r, "hidden_size"),
@@ -188,6 +190,7 @@ struct Reader {
       device = *of;
       const double b = c.number(r, "B"), m = c.number(r, "M"), n = c.number(r, "N"),
                    k = c.number(r, "K");
+      if (n < 256 || k < 256) continue;  // beyond the grid
       Sample s;
       s.ops = timed_gemm(m, n, k, b, *timed_format("fp32"));
       s.block = "fp32";
@@ -238,10 +241,10 @@ std::string framework_of(const std::string& name) {
 }  // namespace
 
 bool reads_table(const std::string& name) {
-  constexpr const char* kinds[] = {"custom_allreduce", "nccl_perf",         "gemm_perf",
-                                   "context_attention", "generation_attention", "context_mla",
-                                   "generation_mla",    "moe_perf",          "test_linear",
-                                   "test_bmm"};
+  constexpr const char* kinds[] = {
+      "custom_allreduce",     "nccl_perf",   "gemm_perf",      "context_attention",
+      "generation_attention", "context_mla", "generation_mla", "moe_perf",
+      "test_linear",          "test_bmm"};
   return std::any_of(std::begin(kinds), std::end(kinds),
                      [&](const char* k) { return starts_with(name, k); });
 }
