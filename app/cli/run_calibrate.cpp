@@ -70,18 +70,22 @@ Result<void> put(const fs::path& folder, const std::string& name, const std::str
 
 // Fits operators and links and writes their sheets; returns the names of the files.
 Result<std::string> put_operators(const Catalogues& all, const std::string& folder,
-                                  const std::vector<CsvTable>& collectives, const std::string& date,
+                                  const std::vector<CsvTable>& measured, const std::string& date,
                                   const Setting& out) {
   OperatorInputs in;
   auto tables = operator_folders(all, folder);
   if (!tables) return tl::unexpected(tables.error());
   in.tables = std::move(*tables);
   const RowNames names = row_names(all);
-  for (const CsvTable& table : collectives)
+  for (const CsvTable& table : measured) {
+    auto schema = detect_schema(table);
+    if (!schema) return tl::unexpected(schema.error());
+    auto& into = *schema == Schema::comm ? in.collectives : in.products;
     for (const CsvRow& row : table.rows) {
-      auto read = read_case(Schema::comm, Row(table, row), names);
-      if (auto* c = std::get_if<Case>(&read)) in.collectives.push_back(std::move(*c));
+      auto read = read_case(*schema, Row(table, row), names);
+      if (auto* c = std::get_if<Case>(&read)) into.push_back(std::move(*c));
     }
+  }
   in.accelerator = [&all](std::string_view name) -> const Accelerator* {
     auto found = all.hardware.accelerators.find(name);
     return found ? *found : nullptr;
@@ -91,7 +95,8 @@ Result<std::string> put_operators(const Catalogues& all, const std::string& fold
   };
   auto fit = calibrate_operators(in);
   if (!fit) return tl::unexpected(fit.error());
-  constexpr const char* kCommand = "trigon calibrate --operators FOLDER COMM.csv --out FOLDER";
+  constexpr const char* kCommand =
+      "trigon calibrate --operators FOLDER COMM.csv MATMUL.csv --out FOLDER";
   std::string said;
   auto put_one = [&](const std::string& name, const std::string& text) -> Result<void> {
     said += name + "\n";
@@ -126,22 +131,22 @@ Result<Output> run_calibrate(Call& call) {
   std::string date = all.prices.snapshot_date();
   if (const Setting* d = call.settings.find("as-of")) date = d->text;
   std::string said;
-  std::vector<CsvTable> tables, collectives;
+  std::vector<CsvTable> tables, measured;
   std::string source;
   for (const std::string& path : call.line.arguments) {
     auto table = read_csv(path);
     if (!table) return tl::unexpected(table.error());
     auto schema = detect_schema(*table);
     if (!schema) return tl::unexpected(schema.error());
-    if (operators && *schema == Schema::comm) {
-      collectives.push_back(std::move(*table));
+    if (operators && (*schema == Schema::comm || *schema == Schema::matmul)) {
+      measured.push_back(std::move(*table));
       continue;
     }
     tables.push_back(std::move(*table));
     source += (source.empty() ? "" : ", ") + fs::path(path).filename().string();
   }
   if (operators) {
-    auto good = put_operators(all, operators->text, collectives, date, *out);
+    auto good = put_operators(all, operators->text, measured, date, *out);
     if (!good) return tl::unexpected(good.error());
     said += *good;
   }

@@ -43,11 +43,18 @@ double ring_seconds(const DeviceModel& d, Collective c, double payload, double n
          wire_share(c, n) * payload / (rate * near.ceiling) * ramp(near, payload);
 }
 
-// One-shot: every rank reads every peer's whole buffer.
+// Engines' own all-reduce: every rank reads every peer's whole buffer, or its part of each and then
+// the sums of the others' parts, two kernels' waits instead of one.
 double one_shot_seconds(const DeviceModel& d, double payload, double n, double rate) {
   const LinkCoefficients& near = d.intra.c;
-  return near.small_latency_seconds + (n - 1) * payload / (rate * near.ceiling);
+  const double wire = rate * near.ceiling;
+  return std::min(
+      near.small_latency_seconds + (n - 1) * payload / wire,
+      2 * near.small_latency_seconds + wire_share(Collective::all_reduce, n) * payload / wire);
 }
+
+// From this payload on engines call the library (vLLM, custom_all_reduce.py: max_size of 8 MiB).
+constexpr double kOneShotLimit = 8 << 20;
 
 double refined(const LinkCoefficients& c, LinkGridKind kind, double payload, double n) {
   if (!c.grids) return 1;
@@ -89,8 +96,10 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
     const bool may = kernels == CollectiveKernels::any || kernels == CollectiveKernels::one_shot;
     if (!may || c != Collective::all_reduce || near.small_latency_seconds <= 0) return library;
     // Engines hand large payloads on to the library.
-    const double one_shot = std::min(library, one_shot_seconds(d, payload, n, intra_rate)) *
-                            refined(near, LinkGridKind::one_shot, payload, n);
+    const double own =
+        payload < kOneShotLimit ? one_shot_seconds(d, payload, n, intra_rate) : library;
+    const double one_shot =
+        std::min(library, own) * refined(near, LinkGridKind::one_shot, payload, n);
     if (kernels == CollectiveKernels::one_shot) return one_shot;
     return std::min(library, one_shot);
   }

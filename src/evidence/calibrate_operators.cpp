@@ -81,6 +81,46 @@ void run_all(const std::vector<std::function<void()>>& jobs) {
   for (std::thread& t : pool) t.join();
 }
 
+// Vendors without tables: the ceiling of 16-bit products from the most that their devices reached,
+// everything else as for any device. `fold` is left out; -1: none is.
+void add_vendor_ceilings(const Bench& bench, const std::vector<Case>& products, int fold,
+                         std::vector<CoefficientSheet>& sheets) {
+  std::set<std::string> timed;
+  for (const DeviceModel& d : bench.devices) timed.insert(d.accelerator->vendor);
+  FactStore store;
+  const Calibration any = calibration_of(store, bench, sheets);
+  std::map<std::string, std::vector<double>> logs;
+  for (const Case& c : products) {
+    if (!c.timed || c.timed->at_peak_of || c.hardware.empty() || c.fold % kTimedFolds == fold)
+      continue;
+    const Accelerator& a = *c.hardware.front().accelerator;
+    if (timed.count(a.vendor) || c.timed->operators.front().weights != Format::bf16) continue;
+    TimedCase asked = *c.timed;
+    asked.calibration = &any;
+    if (const auto p = predict_timed(asked, c.hardware.front()))
+      logs[a.vendor].push_back(std::log(c.measured / p->value));
+  }
+  const auto formulas = std::find_if(sheets.begin(), sheets.end(),
+                                     [](const auto& s) { return s.id == "operators/any"; });
+  const auto half = std::find_if(formulas->blocks.begin(), formulas->blocks.end(),
+                                 [](const auto& b) { return b.name == "half"; });
+  if (half == formulas->blocks.end()) return;
+  const CoefficientBlock base = *half;
+  for (auto& [vendor, of] : logs) {
+    double sum = 0;
+    for (double l : of) sum += l;
+    CoefficientSheet s;
+    s.id = "operators/" + vendor;
+    s.source = "measured/matmul.csv";
+    s.blocks.push_back(base);
+    s.blocks[0].rows = of.size();
+    for (auto& [key, value] : s.blocks[0].values)
+      if (key == "ceiling")
+        value = std::min(1.0, value * std::exp(sum / static_cast<double>(of.size())));
+    sheets.push_back(std::move(s));
+  }
+}
+
 void predict_operators(const Bench& bench, const std::vector<CoefficientSheet>& sheets,
                        const KeepSample& judged, Errors& errors) {
   FactStore store;
@@ -167,14 +207,17 @@ void put_errors(const Bench& bench, const Errors& shapes, const Errors& devices,
           std::max(0.02, from.sigma([&](const std::string& device, const std::string& block) {
             return mine(device) && block == g.name;
           }));
+    const bool borrowed = s.source == "measured/matmul.csv";
     for (CoefficientBlock& b : s.blocks) {
-      const double e = from.sigma([&](const std::string& device, const std::string& block) {
-        if (!mine(device)) return false;
-        if (b.name == "attention") return starts(block, "prefill") || starts(block, "decode");
-        if (b.name == "grouped") return starts(block, "grouped");
-        if (b.name == "stream" || b.name == "launch") return block == "gemm.half";
-        return block == "gemm." + b.name;
-      });
+      // A vendor's own ceiling and nothing else: as far off as any unseen device.
+      const double e =
+          borrowed ? 0.3 : from.sigma([&](const std::string& device, const std::string& block) {
+            if (!mine(device)) return false;
+            if (b.name == "attention") return starts(block, "prefill") || starts(block, "decode");
+            if (b.name == "grouped") return starts(block, "grouped");
+            if (b.name == "stream" || b.name == "launch") return block == "gemm.half";
+            return block == "gemm." + b.name;
+          });
       b.values.push_back({"error", std::max(e, 0.02)});
     }
   }
@@ -286,6 +329,7 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
       auto& sheets = out.unseen[static_cast<std::size_t>(fold)];
       sheets = fit([=](const Sample& s) { return s.fold != fold; },
                    [=](const CollectiveSample& s) { return s.fold != fold; });
+      add_vendor_ceilings(bench, inputs.products, fold, sheets);
       judge(
           sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
       judge_links(
@@ -319,6 +363,7 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
   jobs.push_back([&] {
     out.shipped =
         fit([](const Sample&) { return true; }, [](const CollectiveSample&) { return true; });
+    add_vendor_ceilings(bench, inputs.products, -1, out.shipped);
   });
   run_all(jobs);
   for (Errors* e : {&shapes, &devices, &dimensions, &frameworks, &collectives, &links}) e->sort();

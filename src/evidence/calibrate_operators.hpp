@@ -55,7 +55,8 @@ struct OperatorCalibration {
 
 struct OperatorInputs {
   std::vector<OperatorTables> tables;
-  std::vector<Case> collectives;                                    // rows of measured collectives
+  std::vector<Case> collectives;  // rows of measured collectives
+  std::vector<Case> products;     // the most that products reached, of devices without tables too
   std::function<const Accelerator*(std::string_view)> accelerator;  // by catalogue id or name
   std::function<Result<Cluster>(const Accelerator&, int ranks)> machine;
 };

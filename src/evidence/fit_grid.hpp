@@ -17,7 +17,7 @@ struct GridRow {
 
 struct GridFit {
   std::array<double, kGridAxes> smoothness{};  // of differences along each axis, in rows
-  double outlier = 0.15;    // residuals beyond are counted linearly
+  double outlier = 0.15;                       // residuals beyond are counted linearly
 };
 
 // Fills `grid`. Fewer rows than `least` leave it empty. Same rows, same grid.

@@ -97,8 +97,8 @@ CoefficientSheet fit_inside(const std::string& id, LinkFit& fit, const LinkCoeff
   std::vector<const CollectiveSample*> library, one_shot;
   for (const CollectiveSample* s : fit.rows) {
     // What the host adds is lost in large payloads.
-    const bool launch = s->host_launched &&
-                        (s->kernels == CollectiveKernels::one_shot || s->payload < 1 << 26);
+    const bool launch =
+        s->host_launched && (s->kernels == CollectiveKernels::one_shot || s->payload < 1 << 26);
     if (launch || crosses(fit.bench, *s)) continue;
     (s->kernels == CollectiveKernels::one_shot ? one_shot : library).push_back(s);
   }
@@ -156,7 +156,7 @@ std::string link_sheet(const Link& link) {
 
 double collective_sample_seconds(const DeviceModel& d, const CollectiveSample& s) {
   const double t = collective_seconds(d, s.collective, s.payload, s.ranks, 1, s.kernels);
-  return s.host_launched ? host_launched(t, s.kernels, d.intra.c) : t;
+  return s.host_launched ? host_launched(d, t, s.payload, s.kernels) : t;
 }
 
 std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep) {

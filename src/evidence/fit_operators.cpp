@@ -13,6 +13,9 @@ namespace {
 // Rows that the formulas are fitted on, chosen by their hash; grids take all.
 constexpr std::size_t kFormulaRows = 500;
 
+// Of grids: differences between neighbours count so many times the mean number of rows of a node.
+constexpr double kStiffness = 0.02;
+
 double log_error(double a, double b) { return std::fabs(std::log(a / b)); }
 
 bool formula_shape(const Sample& s) {
@@ -176,7 +179,10 @@ CoefficientSheet fit_grids(const std::string& id, const FamilyFit& fit,
     rows[static_cast<std::size_t>(kind)].push_back(std::move(row));
   }
   for (std::size_t k = 0; k < kGridKinds; ++k) {
-    fit_grid(grids[k], rows[k], {{smoothness, smoothness, smoothness, smoothness}, 0.15});
+    // As stiff as a share of the rows that a node has.
+    const double stiff = smoothness * static_cast<double>(rows[k].size()) /
+                         static_cast<double>(grids[k].values().size());
+    fit_grid(grids[k], rows[k], {{stiff, stiff, stiff, stiff}, 0.15});
     if (!grids[k].empty())
       sheet.grids.push_back(
           {grid_kind_name(static_cast<GridKind>(k)), std::move(grids[k]), rows[k].size()});
@@ -242,7 +248,8 @@ std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample
   for (const auto& [vendor, unused] : vendors) {
     CoefficientSheet g = fit_grids(
         vendor, all,
-        [&](const Sample& s) { return bench.devices[s.device].accelerator->vendor == vendor; }, 3);
+        [&](const Sample& s) { return bench.devices[s.device].accelerator->vendor == vendor; },
+        10 * kStiffness);
     g.source = source_of(everything);
     out.push_back(std::move(g));
   }
@@ -256,7 +263,7 @@ std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample
     if (formulas.blocks.empty()) continue;
     out.push_back(std::move(formulas));
     CoefficientSheet g = fit_grids(
-        family, f, [](const Sample&) { return true; }, 0.3);
+        family, f, [](const Sample&) { return true; }, kStiffness);
     g.source = source_of(members);
     out.push_back(std::move(g));
     // Devices of their own only where a family has several that were timed.
@@ -269,7 +276,7 @@ std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample
           [&](const Sample& x) {
             return x.device == i && timed.at(sample_block(bench.devices[i], x)).size() > 1;
           },
-          0.3);
+          kStiffness);
       own.source = source_of({i});
       if (!own.grids.empty()) out.push_back(std::move(own));
     }

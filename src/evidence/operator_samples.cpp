@@ -41,7 +41,7 @@ struct Columns {
 };
 
 // Rows of a table for each of its number formats: enough for a grid.
-constexpr std::size_t kTableRows = 12000;
+constexpr std::size_t kTableRows = 20000;
 
 // About `wanted` rows, chosen by their hash.
 bool taken(const CsvTable& t, std::uint64_t hash, std::size_t wanted) {
@@ -74,7 +74,7 @@ struct Reader {
 
   void gemm() {
     for (const CsvRow& r : t.rows) {
-      if (!taken(t, hash_of(r), kTableRows * 3)) continue;
+      if (!taken(t, hash_of(r), kTableRows * 2)) continue;
       std::string dtype = c.text(r, "gemm_dtype");
       if (dtype.empty()) dtype = "bfloat16";
       const auto f = timed_format(dtype);
@@ -157,6 +157,8 @@ struct Reader {
       if (!taken(t, hash_of(r), kTableRows)) continue;
       const auto f =
           timed_format(c.text(r, "moe_dtype").empty() ? "bfloat16" : c.text(r, "moe_dtype"));
+      // Kernels of their own that share nothing with those of integer weights.
+      if (c.text(r, "moe_dtype") == "w4a16_mxfp4") continue;
       const std::string routing = c.text(r, "distribution");
       TimedExperts e{c.number(r, "num_tokens"),
                      c.number(r, "hidden_size"),
@@ -188,6 +190,7 @@ struct Reader {
       device = *of;
       const double b = c.number(r, "B"), m = c.number(r, "M"), n = c.number(r, "N"),
                    k = c.number(r, "K");
+      if (n < 256 || k < 256) continue;  // beyond the grid
       Sample s;
       s.ops = timed_gemm(m, n, k, b, *timed_format("fp32"));
       s.block = "fp32";

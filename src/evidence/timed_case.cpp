@@ -50,6 +50,14 @@ Spread spread_of(const DeviceModel& d, const TimedCase& c) {
 
 }  // namespace
 
+double host_launched(const DeviceModel& d, double seconds, double payload,
+                     CollectiveKernels kernels) {
+  const double launch = d.intra.c.host_launch_seconds;
+  if (kernels != CollectiveKernels::one_shot) return seconds + launch;
+  const double ceiling = d.operators.stream.ceiling > 0 ? d.operators.stream.ceiling : 1;
+  return std::max(launch, seconds + 2 * payload / (d.bandwidth * ceiling));
+}
+
 Result<Estimate<double>> predict_timed(const TimedCase& c, const Cluster& hardware) {
   auto d = make_operator_device(hardware, *c.calibration);
   if (!d) return tl::unexpected(d.error());
@@ -57,7 +65,7 @@ Result<Estimate<double>> predict_timed(const TimedCase& c, const Cluster& hardwa
   Spread spread{0, Basis::exact};
   if (c.operators.empty()) {
     seconds = collective_seconds(*d, c.collective, c.payload, c.ranks, 1, c.kernels);
-    if (c.host_launched) seconds = host_launched(seconds, c.kernels, d->intra.c);
+    if (c.host_launched) seconds = host_launched(*d, seconds, c.payload, c.kernels);
     spread = spread_of(*d, c);
   }
   double best = 0;

@@ -1,7 +1,6 @@
 #pragma once
 // A row that times operators or a collective by themselves: what ran and how its figure is read.
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -28,12 +27,11 @@ struct TimedCase {
   const Calibration* calibration = nullptr;
 };
 
-// A call that the host launches: engines' kernels wait for the launch, the library's synchronised
-// calls come after it.
-inline double host_launched(double seconds, CollectiveKernels kernels, const LinkCoefficients& c) {
-  return kernels == CollectiveKernels::one_shot ? std::max(seconds, c.host_launch_seconds)
-                                                : seconds + c.host_launch_seconds;
-}
+// A call that the host launches: engines' kernels wait for the launch and copy the payload into a
+// buffer that the peers know first (read and written); the library's synchronised calls come after
+// it.
+double host_launched(const DeviceModel& d, double seconds, double payload,
+                     CollectiveKernels kernels);
 
 // The figure with its range.
 Result<Estimate<double>> predict_timed(const TimedCase& c, const Cluster& hardware);
