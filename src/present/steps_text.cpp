@@ -151,7 +151,7 @@ void put_step(Page& page, const StepBreakdown& s, const Job& job) {
   for (std::size_t i = 0; i < shown; ++i)
     for (std::size_t k = 0; k < i; ++k)
       alike = alike || name_of(s.operators[i]) == name_of(s.operators[k]);
-  Table t({column(PresentMessage::col_operator, false, 0, 16),
+  Table t({column(PresentMessage::col_operator, false, 0, 19),
            column(PresentMessage::col_dimensions, false, alike ? 2 : 5),
            column(PresentMessage::col_calls, true, 6),
            {time.header(label(PresentMessage::col_time, l)), true},

@@ -31,10 +31,11 @@ std::string what_if_text(const WhatIfAnswer& a, const Asked& asked, const TextSt
   Language l = style.language;
   Page page(style);
   const PlanReport& now = a.now.report;
-  page.paragraph(say(PresentMessage::verdict_what_if, l,
-                     {job_in_words(a.now.job, asked.model, l), hardware_in_words(now.cluster),
-                      plan_in_words(now)}),
-                 is_yes(a.now) ? Tone::good : Tone::bad);
+  std::string verdict = say(PresentMessage::verdict_what_if, l,
+                            {job_in_words(a.now.job, asked.model, l),
+                             hardware_in_words(now.cluster), plan_in_words(now)});
+  if (!now.fits) verdict += " " + std::string(label(PresentMessage::what_if_does_not_fit, l));
+  page.paragraph(verdict, is_yes(a.now) ? Tone::good : Tone::bad);
   const Metric deciding = !is_training(a.now.job) && !item_of(a.now.job)
                               ? Metric::tpot_seconds
                               : deciding_metrics(a.now.job).front();

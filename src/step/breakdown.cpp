@@ -41,6 +41,8 @@ MathUnit unit_of(const DeviceModel& d, const Operator& op) {
       break;
   }
   if (unit.mode != MathMode::fp32_vector) unit.peak *= d.power_scale;
+  // Work is counted as if it were dense; sparse units skip half of it.
+  if (is_sparse(op.weights) && unit.mode != MathMode::fp32_vector) unit.peak *= 2;
   return unit;
 }
 
@@ -197,8 +199,10 @@ StepBreakdown broken_down(const Tables& t, StepPart part, double seconds, double
 StepBreakdown prompts(const Tables& t, const Plan& plan, double sequences, StepPart part) {
   const PassParts parts = prefill_parts(t, plan, sequences);
   // Passes overlap in a pipeline, and each operator's time with them.
-  const double stages = std::max(1, plan.pipeline), n = prompt_passes(t, sequences).passes;
-  const double share = (n + stages - 1) / (n * stages);
+  const std::size_t row = index_in(t.domain.tensor, plan.tensor) * t.domain.expert.size() +
+                          index_in(t.domain.expert, plan.expert);
+  const PassTime alone = at_batch(t.inference, t.inference.prefill, row, sequences);
+  const double share = alone.layers > 0 ? parts.layers / alone.layers : 1;
   const double once = part == StepPart::item_batch ? t.device.engine.request_overhead_seconds : 0;
   return broken_down(
       t, part, parts.total() + once, sequences,
