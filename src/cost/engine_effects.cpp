@@ -6,7 +6,7 @@
 namespace trigon {
 namespace {
 
-constexpr std::string_view kGraph = "graph-";
+constexpr std::string_view kGraph = "graph-", kEncoder = "encoder-";
 
 std::string text(const FactGroup& g, const char* key) {
   const Fact* f = find_fact(g.facts, key);
@@ -59,17 +59,23 @@ const std::array<ParameterInfo, kEngineParameters>& engine_parameters() {
 }
 
 const char* engine_kind_name(EngineKind k) {
-  constexpr const char* names[] = {"serve", "train", "serve-graph", "train-graph"};
+  constexpr const char* names[] = {"serve",         "train",       "serve-encoder",
+                                   "train-encoder", "serve-graph", "train-graph"};
   return names[static_cast<std::size_t>(k)];
 }
 
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
                              std::string_view weight_class, Format format) {
-  const bool graph = weight_class.substr(0, kGraph.size()) == kGraph;
+  const auto starts = [&](std::string_view prefix) {
+    return weight_class.substr(0, prefix.size()) == prefix;
+  };
   EngineSubject s;
-  s.kind = graph      ? training ? EngineKind::train_graph : EngineKind::serve_graph
-           : training ? EngineKind::train
-                      : EngineKind::serve;
+  if (starts(kGraph))
+    s.kind = training ? EngineKind::train_graph : EngineKind::serve_graph;
+  else if (starts(kEncoder))
+    s.kind = training ? EngineKind::train_encoder : EngineKind::serve_encoder;
+  else
+    s.kind = training ? EngineKind::train : EngineKind::serve;
   s.engine = engine;
   s.vendor = a.vendor;
   s.family = a.family;

@@ -67,7 +67,15 @@ struct ParameterInfo {
 const std::array<ParameterInfo, kEngineParameters>& engine_parameters();
 
 // Kinds of work that share nothing: their coefficients mean different things.
-enum class EngineKind : std::uint8_t { serve, train, serve_graph, train_graph, count_ };
+enum class EngineKind : std::uint8_t {
+  serve,
+  train,
+  serve_encoder,  // stacks that do not generate: one pass over whole inputs
+  train_encoder,
+  serve_graph,
+  train_graph,
+  count_
+};
 constexpr std::size_t kEngineKinds = static_cast<std::size_t>(EngineKind::count_);
 const char* engine_kind_name(EngineKind k);  // "serve-graph"
 

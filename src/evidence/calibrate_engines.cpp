@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -29,6 +31,7 @@ struct Fitted {
   std::shared_ptr<const Model> model;  // the tables point into it
   Tables tables;
   Plan plan;
+  std::optional<Tables> before;  // of the part of a prompt that is taken off
   Readout readout;
   double measured = 0;
   double weight = 1;
@@ -49,6 +52,13 @@ EstimateAnswer bare_answer(const Tables& t, const Plan& plan) {
 
 double log_error(Fitted& f, const EngineCoefficients& c) {
   reprice(f.tables, c);
+  if (f.before) {
+    reprice(*f.before, c);
+    const double rest = evaluate(f.tables, f.plan)[Metric::prefill_seconds] -
+                        evaluate(*f.before, f.plan)[Metric::prefill_seconds];
+    return rest > 0 ? std::log(f.readout.scale / rest / f.measured)
+                    : std::numeric_limits<double>::quiet_NaN();
+  }
   const auto v = read_out(f.readout, bare_answer(f.tables, f.plan));
   return v && v->value > 0 ? std::log(v->value / f.measured)
                            : std::numeric_limits<double>::quiet_NaN();
@@ -89,7 +99,7 @@ EngineTable neutral_table() {
 
 std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neutral, const Case& c,
                                   const Row& row, std::set<std::string>& engines) {
-  if (c.before || c.hardware.empty()) return std::nullopt;
+  if (c.hardware.empty()) return std::nullopt;
   if (c.readout.kind == Readout::Kind::memory_terms || c.readout.kind == Readout::Kind::fits)
     return std::nullopt;
   const Cluster& cluster = c.hardware[c.hardware.size() / 2];
@@ -137,6 +147,17 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   }
   auto tables = prepare_for(*s, domain);
   if (!tables) return std::nullopt;
+  std::optional<Tables> before;
+  if (c.before) {
+    Question part = *c.before;
+    part.calibration = &neutral;
+    auto taken_off = set_up(all, part, cluster);
+    if (!taken_off) return std::nullopt;
+    auto made = prepare_for(*taken_off, domain);
+    if (!made) return std::nullopt;
+    before = std::move(*made);
+    before->time_steps = false;
+  }
   // Where links between nodes take a good part of a step, its time says as much of a network that
   // nobody measured as of kernels.
   if (s->training && cluster.count() > cluster.per_node) {
@@ -153,6 +174,7 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   f.model = c.model;
   f.tables = std::move(*tables);
   f.plan = plan;
+  f.before = std::move(before);
   f.readout = c.readout;
   f.measured = c.measured;
   f.fold = c.fold;

@@ -344,6 +344,7 @@ EngineCoefficients neutral_coefficients(EngineKind kind) {
   c.request_overhead_seconds = 1e-3;
   switch (kind) {
     case EngineKind::train:
+    case EngineKind::train_encoder:
       // Training launches some thirty kernels a layer from the host.
       c.layer_overhead_seconds = 1.5e-4;
       c.overlap = 0.8;
@@ -367,7 +368,8 @@ EngineCoefficients neutral_coefficients(EngineKind kind) {
 
 bool fitted_parameter(EngineKind kind, EngineParameter p) {
   const bool graph = kind == EngineKind::serve_graph || kind == EngineKind::train_graph;
-  const bool training = kind == EngineKind::train || kind == EngineKind::train_graph;
+  const bool training = kind == EngineKind::train || kind == EngineKind::train_encoder ||
+                        kind == EngineKind::train_graph;
   switch (p) {
     case EngineParameter::convolution:
     case EngineParameter::convolution_k_half:

@@ -402,26 +402,32 @@ Format stored_format(const Model& model, const PlanDomain& formats) {
 
 const char* weight_class(const Model& model, const PlanDomain& formats) {
   if (model.item && !language_stack(model)) return graph_class(stored_format(model, formats));
+  // Encoders are a kind of their own: whole inputs, no cache, other kernels.
+  const Stack* stack = language_stack(model);
+  const bool encoder = stack && !stack->generates;
+  const auto named = [&](const char* decoder, const char* of_encoder) {
+    return encoder ? of_encoder : decoder;
+  };
   switch (stored_format(model, formats)) {
     case Format::bf16:
     case Format::f16:
-      return "half";
+      return named("half", "encoder-half");
     case Format::f32:
-      return "fp32";
+      return named("fp32", "encoder-fp32");
     case Format::tf32:
-      return "tf32";
+      return named("tf32", "encoder-tf32");
     case Format::fp8_tensor:
     case Format::fp8_block:
     case Format::mxfp8:
     case Format::f8_e4m3:
     case Format::f8_e5m2:
-      return "fp8";
+      return named("fp8", "encoder-fp8");
     case Format::nvfp4:
     case Format::mxfp4:
-      return "fp4";
+      return named("fp4", "encoder-fp4");
     case Format::int8:
     case Format::i8:
-      return "int8";
+      return named("int8", "encoder-int8");
     case Format::int4_g128:
     case Format::int4_g64:
     case Format::int4_g32:
@@ -429,9 +435,9 @@ const char* weight_class(const Model& model, const PlanDomain& formats) {
     case Format::int2_g128:
     case Format::nf4:
     case Format::nf4_double:
-      return "int4";
+      return named("int4", "encoder-int4");
     default:
-      return "gguf";
+      return named("gguf", "encoder-gguf");
   }
 }
 
