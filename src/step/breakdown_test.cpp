@@ -75,11 +75,11 @@ TEST_F(BrokenDown, TheHostsShareIsALineOfItsOwn) {
   coefficients->layer_overhead_seconds = 0.01;
   auto steps = parts(test::llama31_8b(), test::serve(100, 100), domain, {});
   adds_up(steps[1], result[Metric::decode_step_seconds]);
-  // 32 layers of 10 ms, of which the operators take some.
+  // 32 layers of 10 ms, of which the operators take some; hardly more where both are busy.
   double layers = 0;
   for (const OperatorLine& line : steps[1].operators)
     if (line.calls >= 32) layers += line.seconds;
-  EXPECT_NEAR(rest(steps[1], StepRest::host_floor) + layers, 0.32, 1e-9);
+  EXPECT_NEAR(rest(steps[1], StepRest::host_floor) + layers, 0.32, 1e-4);
 }
 
 TEST_F(BrokenDown, ATrainingStepAddsUp) {
