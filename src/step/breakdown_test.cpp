@@ -75,7 +75,7 @@ TEST_F(BrokenDown, TheHostsShareIsALineOfItsOwn) {
   coefficients->layer_overhead_seconds = 0.01;
   auto steps = parts(test::llama31_8b(), test::serve(100, 100), domain, {});
   adds_up(steps[1], result[Metric::decode_step_seconds]);
-  // 32 layers of 10 ms, of which the operators take some; hardly more where both are busy.
+  // 32 layers of 10 ms, of which the operators take some; a little more as both are near.
   double layers = 0;
   for (const OperatorLine& line : steps[1].operators)
     if (line.calls >= 32) layers += line.seconds;
