@@ -67,8 +67,8 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   return combine(compute, memory, latency, c.sharpness);
 }
 
-// Convolutions run as implicit products. A filter of its own for each channel leaves the matrix unit
-// nothing to share, so it runs on the vector unit.
+// Convolutions run as implicit products. A filter of its own for each channel leaves the matrix
+// unit nothing to share, so it runs on the vector unit.
 OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   MathClass cls = math_class(d, op.weights, op.activations);
   const MatrixCoefficients& c = d.operators.matrix[static_cast<std::size_t>(cls)];

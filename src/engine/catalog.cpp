@@ -147,6 +147,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.text("items_engine", &p.items_engine);
   l.flag("tf32_convolutions", &p.tf32_convolutions);
   l.flag("channels_first", &p.channels_first);
+  l.flag("half_accumulation", &p.half_accumulation);
   l.choice("pool", kPools, &p.pool);
   l.number("memory_fraction", &p.memory_fraction);
   l.whole("block_tokens", &p.block_tokens);

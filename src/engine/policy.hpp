@@ -98,7 +98,8 @@ struct EnginePolicy {
   std::string tokens_engine, items_engine;
   bool tf32_convolutions = false;  // 32-bit convolutions are multiplied in TF32 where that exists
   Fusion fusion = Fusion::epilogue;
-  bool channels_first = false;  // images lie as [channels, height, width] in memory
+  bool channels_first = false;     // images lie as [channels, height, width] in memory
+  bool half_accumulation = false;  // products of networks in FP16 are summed in FP16
 
   PoolRule pool = PoolRule::none;
   double memory_fraction = 1.0;          // default of the engine

@@ -429,6 +429,8 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
       make_device_model(cluster, calibration, engine.id, training, weight_class(model, domain));
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
+  if (!t.stack && engine.half_accumulation && domain.activations == Format::f16)
+    accumulate_in_half(t.device);
   // What nobody knows the speed of is refused, not divided by zero.
   const Format stored = domain.weights.value_or(model.weight_format);
   for (Format weights : {stored, domain.activations}) {
