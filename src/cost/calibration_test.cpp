@@ -263,6 +263,14 @@ TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
   EXPECT_NEAR(scale(), 1, 1e-12);
   card.vendor = "amd";
   EXPECT_EQ(scale(), 1);
+  // Sums in FP16 at twice the rate have half the watts each: 2^(-1/3) of the clock.
+  card.vendor = "nvidia";
+  card.peak[static_cast<std::size_t>(MathMode::fp16_matrix_fp16_accumulate)] =
+      teraflops_per_second(2 * 989);
+  auto halves = *make_device_model(c, calibration, "vllm", false, "half");
+  accumulate_in_half(halves);
+  EXPECT_NEAR(halves.power_scale, std::cbrt(0.5), 1e-12);
+  EXPECT_EQ(halves.unit[static_cast<std::size_t>(MathClass::half)].peak, 2 * 989e12);
   card.peak = {};
   auto none = make_device_model(c, calibration, "vllm", false, "half", Format::bf16);
   ASSERT_FALSE(none);

@@ -82,6 +82,19 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
   d.sm_count = a.sm_count.value_or(0);
 }
 
+void accumulate_in_half(DeviceModel& d) {
+  const Accelerator& a = *d.accelerator;
+  MathUnit& half = d.unit[static_cast<std::size_t>(MathClass::half)];
+  const auto peak = a.peak_of(MathMode::fp16_matrix_fp16_accumulate);
+  if (!peak || peak->in_base() <= half.peak) return;
+  if (a.vendor == "nvidia" && a.board_power) {
+    const double watts = a.board_power->in_base();
+    d.power_scale *=
+        sustained_clock(a, peak->in_base(), watts) / sustained_clock(a, half.peak, watts);
+  }
+  half = {peak->in_base(), MathMode::fp16_matrix_fp16_accumulate};
+}
+
 Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibration& calibration) {
   const Accelerator& a = *cluster.accelerator;
   DeviceModel d;

@@ -39,6 +39,9 @@ struct DeviceModel {
 // Peaks, bandwidth and unit counts of the accelerator; no coefficients.
 void fill_units(DeviceModel& d, const Accelerator& a);
 
+// Products in FP16 are summed in FP16: twice the rate on GeForce.
+void accumulate_in_half(DeviceModel& d);
+
 Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
                                       std::string_view engine, bool training,
                                       std::string_view weight_class, Format weights);

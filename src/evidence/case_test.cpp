@@ -101,6 +101,40 @@ TEST_F(Cases, PromptsOfABatchCountTogether) {
   EXPECT_EQ(c.readout.metric, Metric::ttft_seconds);
 }
 
+TEST_F(Cases, MixedPrecisionAndLayoutOfNetworks) {
+  auto network = std::make_shared<Model>();
+  network->item = Item{};
+  world.model = network;
+  std::string header = kInfer;
+  header.insert(header.size() - 1, ",layout");
+  const Case amp = accepted(header.c_str(),
+                            "1,s,2024,A,1,tiny,bf16-amp,,e,1,,,224,,64,,req_s,mean,500,,,,,"
+                            "channels_last");
+  EXPECT_EQ(amp.question.plan.weights, Format::f32);
+  EXPECT_EQ(amp.question.plan.activations, Format::bf16);
+  EXPECT_EQ(amp.question.plan.channels_first, false);
+  const Case half =
+      accepted(header.c_str(), "1,s,2024,A,1,tiny,fp16,,e,1,,,224,,64,,req_s,mean,500,,,,,");
+  EXPECT_EQ(half.question.plan.weights, Format::f16);
+  EXPECT_FALSE(half.question.plan.activations);
+  EXPECT_FALSE(half.question.plan.channels_first);
+}
+
+TEST_F(Cases, EncodersInEightBitSayWhatTheyMove) {
+  auto encoder = std::make_shared<Model>(*world.model);
+  for (Component& c : encoder->components)
+    if (auto* stack = std::get_if<Stack>(&c.body)) stack->generates = false;
+  auto moved = [&](const std::string& format) {
+    return accepted(kInfer, "1,s,2024,A,1,tiny," + format + ",,e,1,,,128,4,1,,e2e_ms,mean,5,,,,")
+        .question.plan.activations;
+  };
+  EXPECT_FALSE(moved("int8"));  // a language model's may be weight-only
+  world.model = encoder;
+  EXPECT_EQ(moved("int8"), Format::int8);
+  EXPECT_EQ(moved("int8-v1"), Format::f16);
+  EXPECT_FALSE(moved("fp16"));
+}
+
 TEST_F(Cases, MissingCardsAreNotOne) {
   EXPECT_EQ(refused(kInfer, "1,s,,A,,tiny,,,e,1,,,100,20,,,output_tok_s_total,max,50,,,,1"),
             RefusalReason::input_missing);

@@ -376,13 +376,8 @@ const char* graph_class(Format weights) {
 
 // The units on which an engine's products run, where its kernels choose others than the format.
 void take_products(Tables& t) {
-  auto unit = [&](MathClass c) -> MathUnit& { return t.device.unit[static_cast<std::size_t>(c)]; };
-  MathUnit& half = unit(MathClass::half);
-  if (t.engine.half_accumulation) {
-    const auto peak = t.cluster.accelerator->peak_of(MathMode::fp16_matrix_fp16_accumulate);
-    if (peak && peak->in_base() > half.peak)
-      half = {peak->in_base(), MathMode::fp16_matrix_fp16_accumulate};
-  }
+  if (t.engine.half_accumulation && (t.stack || t.domain.activations == Format::f16))
+    accumulate_in_half(t.device);
   t.device.integer_products = t.engine.integer_products;
 }
 
