@@ -35,7 +35,8 @@ struct System {
       }
     }
     // What nothing holds stays at the formula.
-    for (std::size_t i = 0; i < x.size(); ++i) out[i] += 1e-4 * x[i];
+    const double hold = 1e-3 * *std::max_element(smoothness.begin(), smoothness.end());
+    for (std::size_t i = 0; i < x.size(); ++i) out[i] += hold * x[i];
   }
 };
 

@@ -243,9 +243,9 @@ std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample
   CoefficientSheet any = fit_formulas("any", all, pooled);
   any.source = source_of(everything);
   out.push_back(std::move(any));
-  std::map<std::string, bool> vendors;
-  for (const DeviceModel& d : bench.devices) vendors[d.accelerator->vendor] = true;
-  for (const auto& [vendor, unused] : vendors) {
+  std::set<std::string> vendors;
+  for (const DeviceModel& d : bench.devices) vendors.insert(d.accelerator->vendor);
+  for (const std::string& vendor : vendors) {
     CoefficientSheet g = fit_grids(
         vendor, all,
         [&](const Sample& s) { return bench.devices[s.device].accelerator->vendor == vendor; },
