@@ -267,7 +267,7 @@ TEST_F(Calibrations, PowerLimitsTakeTheClockDown) {
   card.vendor = "nvidia";
   card.peak[static_cast<std::size_t>(MathMode::fp16_matrix_fp16_accumulate)] =
       teraflops_per_second(2 * 989);
-  auto halves = *make_device_model(c, calibration, "vllm", false, "half");
+  auto halves = *make_device_model(c, calibration, "vllm", false, "half", Format::bf16);
   accumulate_in_half(halves);
   EXPECT_NEAR(halves.power_scale, std::cbrt(0.5), 1e-12);
   EXPECT_EQ(halves.unit[static_cast<std::size_t>(MathClass::half)].peak, 2 * 989e12);
