@@ -86,6 +86,23 @@ bool is_overhead(EngineParameter p) {
   return p >= EngineParameter::operator_overhead && p <= EngineParameter::request_overhead;
 }
 
+// The host and the links do not know in which format weights lie.
+bool knows(EngineLevel level, EngineParameter p) {
+  if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap) return true;
+  switch (level) {
+    case EngineLevel::weight_class:
+    case EngineLevel::format:
+    case EngineLevel::family_class:
+    case EngineLevel::engine_class:
+    case EngineLevel::engine_format:
+    case EngineLevel::engine_family_class:
+    case EngineLevel::engine_device_class:
+      return false;
+    default:
+      return true;
+  }
+}
+
 class Fit {
  public:
   Fit(const FitProblem& problem, EngineKind kind, const std::vector<bool>& seen)
@@ -124,7 +141,9 @@ class Fit {
         const double spread = level_spread(levels_[e]) *
                               parameter_spread(static_cast<EngineParameter>(p)) *
                               (levels_[e] == EngineLevel::kind ? 1 : kind_spread(kind));
-        hold_[e * kEngineParameters + p] = 1 / (spread * spread);
+        // What an effect does not know is held so tightly that it stays at one.
+        hold_[e * kEngineParameters + p] =
+            knows(levels_[e], static_cast<EngineParameter>(p)) ? 1 / (spread * spread) : 1e12;
       }
     for (std::size_t p = 0; p < kEngineParameters; ++p)
       free_[p] = fitted_parameter(kind, static_cast<EngineParameter>(p));
@@ -176,9 +195,7 @@ class Fit {
   // Below the time of what it bounds an overhead changes nothing and has no slope: some jumps.
   void jump(double scale) {
     for (std::size_t e = 0; e < names_.size(); ++e) {
-      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine &&
-          levels_[e] != EngineLevel::engine_class)
-        continue;
+      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine) continue;
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         if (!free_[p] || !is_overhead(static_cast<EngineParameter>(p))) continue;
         double& value = x_[e * kEngineParameters + p];
