@@ -94,7 +94,7 @@ TEST(WhatIf, AFasterNetworkOnlyHelpsWhereItIsTheLimit) {
   const Model model = test::llama2_7b();
   Question q = test::training(model, 1e9, 64);
   q.plan.zero = 3;
-  const Cluster slow = test::machine("4x8xl40s");
+  const Cluster slow = test::machine("4x8xh100-sxm@eth25");
   auto a = what_if(test::catalogues(), q, slow, {case_of(q, slow, "network", "1.6Tb/s")});
   ASSERT_TRUE(a);
   EXPECT_LT(factor(*a, 0, Metric::step_seconds), 0.95);

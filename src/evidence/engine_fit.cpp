@@ -86,6 +86,13 @@ bool is_overhead(EngineParameter p) {
   return p >= EngineParameter::operator_overhead && p <= EngineParameter::request_overhead;
 }
 
+// How far the rates of serving engines as a whole may lie from those of the operator tables.
+constexpr double kOfTables = 0.1;
+bool is_rate(EngineParameter p) {
+  return p == EngineParameter::compute || p == EngineParameter::stream ||
+         p == EngineParameter::attention;
+}
+
 // The host and the links do not know in which format weights lie.
 bool knows(EngineLevel level, EngineParameter p) {
   if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap) return true;
@@ -138,9 +145,13 @@ class Fit {
     hold_.assign(x_.size(), 0);
     for (std::size_t e = 0; e < names_.size(); ++e)
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
-        const double spread = level_spread(levels_[e]) *
-                              parameter_spread(static_cast<EngineParameter>(p)) *
-                              (levels_[e] == EngineLevel::kind ? 1 : kind_spread(kind));
+        const auto parameter = static_cast<EngineParameter>(p);
+        double spread = level_spread(levels_[e]) * parameter_spread(parameter);
+        if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine)
+          spread *= kind_spread(kind);
+        // Rates of all engines together are those that the operator tables timed.
+        if (kind == EngineKind::serve && levels_[e] == EngineLevel::kind && is_rate(parameter))
+          spread = kOfTables;
         // What an effect does not know is held so tightly that it stays at one.
         hold_[e * kEngineParameters + p] =
             knows(levels_[e], static_cast<EngineParameter>(p)) ? 1 / (spread * spread) : 1e12;

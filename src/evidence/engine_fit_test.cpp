@@ -65,7 +65,7 @@ TEST(EngineFit, FindsTheEffectsThatMadeTheTimes) {
   World w;
   const EngineTable t = w.fit(w.all());
   for (std::size_t i = 0; i < w.measured.size(); ++i)
-    EXPECT_NEAR(w.problem.log_error(i, *t.of(w.problem.subjects[i])), 0, 0.04) << i;
+    EXPECT_NEAR(w.problem.log_error(i, *t.of(w.problem.subjects[i])), 0, 0.06) << i;
 }
 
 TEST(EngineFit, ADeviceNeverSeenBorrowsFromItsFamilyAndItsEngine) {
