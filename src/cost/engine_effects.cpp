@@ -64,6 +64,14 @@ const char* engine_kind_name(EngineKind k) {
   return names[static_cast<std::size_t>(k)];
 }
 
+double largest(EngineKind k, EngineParameter p) {
+  const bool serves = k == EngineKind::serve || k == EngineKind::serve_encoder;
+  if (p == EngineParameter::operator_overhead) return 6e-5;
+  if (serves && p == EngineParameter::step_overhead) return 8e-3;
+  if (serves && p == EngineParameter::request_overhead) return 2e-2;
+  return engine_parameters()[static_cast<std::size_t>(p)].high;
+}
+
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
                              std::string_view weight_class, Format format) {
   const auto starts = [&](std::string_view prefix) {
@@ -146,7 +154,10 @@ std::optional<EngineCoefficients> EngineTable::of(const EngineSubject& s) const 
     if (level >= EngineLevel::engine) c.sheet = it->first;
     if (level == EngineLevel::engine_family || level == EngineLevel::engine_device) own = true;
   }
-  for (const ParameterInfo& p : parameters) c.*p.field = std::clamp(c.*p.field, p.low, p.high);
+  for (std::size_t p = 0; p < kEngineParameters; ++p) {
+    double& value = c.*parameters[p].field;
+    value = std::clamp(value, parameters[p].low, largest(s.kind, static_cast<EngineParameter>(p)));
+  }
   c.end_to_end = true;
   c.basis = own ? Basis::calibrated : Basis::analytic;
   if (c.sheet.empty()) c.sheet = engine_kind_name(s.kind);

@@ -78,6 +78,10 @@ enum class EngineKind : std::uint8_t {
 };
 constexpr std::size_t kEngineKinds = static_cast<std::size_t>(EngineKind::count_);
 const char* engine_kind_name(EngineKind k);  // "serve-graph"
+// The most that a parameter can be in this kind of work. Hosts launch an eager operator in 10 to 60
+// us; a scheduler takes 0.5 to 2 ms a step, old ones in Python a few more; an API and a tokenizer
+// some 15 ms a request. What a fit wants beyond stands for something else.
+double largest(EngineKind k, EngineParameter p);
 
 // What a set of coefficients is of.
 struct EngineSubject {
