@@ -65,10 +65,9 @@ const char* engine_kind_name(EngineKind k) {
 }
 
 double largest(EngineKind k, EngineParameter p) {
-  const bool serves = k == EngineKind::serve || k == EngineKind::serve_encoder;
-  if (p == EngineParameter::operator_overhead) return 6e-5;
-  if (serves && p == EngineParameter::step_overhead) return 8e-3;
-  if (serves && p == EngineParameter::request_overhead) return 2e-2;
+  if (p == EngineParameter::operator_overhead && k == EngineKind::train_graph) return 6e-5;
+  if (k == EngineKind::serve && p == EngineParameter::step_overhead) return 8e-3;
+  if (k == EngineKind::serve && p == EngineParameter::request_overhead) return 2e-2;
   return engine_parameters()[static_cast<std::size_t>(p)].high;
 }
 

@@ -93,8 +93,10 @@ bool is_rate(EngineParameter p) {
          p == EngineParameter::attention;
 }
 
-// The host and the links do not know in which format weights lie.
-bool knows(EngineLevel level, EngineParameter p) {
+// The host and the links of a server do not know in which format weights lie. (Training in FP8 and
+// networks under autocast launch more kernels.)
+bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
+  if (kind != EngineKind::serve) return true;
   if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap) return true;
   switch (level) {
     case EngineLevel::weight_class:
@@ -154,7 +156,7 @@ class Fit {
           spread = kOfTables;
         // What an effect does not know is held so tightly that it stays at one.
         hold_[e * kEngineParameters + p] =
-            knows(levels_[e], static_cast<EngineParameter>(p)) ? 1 / (spread * spread) : 1e12;
+            knows(kind, levels_[e], parameter) ? 1 / (spread * spread) : 1e12;
       }
     for (std::size_t p = 0; p < kEngineParameters; ++p)
       free_[p] = fitted_parameter(kind, static_cast<EngineParameter>(p));
