@@ -98,7 +98,7 @@ struct EnginePolicy {
   std::string tokens_engine, items_engine;
   bool tf32_convolutions = false;  // 32-bit convolutions are multiplied in TF32 where that exists
   Fusion fusion = Fusion::epilogue;
-  bool channels_first = false;     // images lie as [channels, height, width] in memory
+  bool channels_first = false;  // images lie as [channels, height, width] in memory
 
   PoolRule pool = PoolRule::none;
   double memory_fraction = 1.0;          // default of the engine

@@ -138,8 +138,8 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
     if (const auto& batch = std::get<Batch>(s->job); s->stack && !batch.requests) {
       batches.insert(1);
       const double input = std::max<double>(1, static_cast<double>(batch.input_tokens));
-      batches.insert(static_cast<std::int32_t>(
-          std::clamp(pass_tokens(s->engine) / input, 1.0, 4096.0)));
+      batches.insert(
+          static_cast<std::int32_t>(std::clamp(pass_tokens(s->engine) / input, 1.0, 4096.0)));
     }
     domain.batches.assign(batches.begin(), batches.end());
   } else {
@@ -166,8 +166,8 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
       return std::nullopt;
   }
   // Only what the row is read against is timed again for every trial.
-  const bool metric_alone = c.readout.kind == Readout::Kind::metric ||
-                            c.readout.kind == Readout::Kind::reciprocal;
+  const bool metric_alone =
+      c.readout.kind == Readout::Kind::metric || c.readout.kind == Readout::Kind::reciprocal;
   tables->time_prompts = !metric_alone || c.readout.metric != Metric::decode_step_seconds;
   tables->time_steps = !metric_alone || c.readout.metric != Metric::prefill_seconds;
   Fitted f;

@@ -43,7 +43,7 @@ struct Operator {
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;
   std::int32_t ranks = 1;
-  std::int32_t stride = 1;     // between neighbours of the group, in ranks
+  std::int32_t stride = 1;  // between neighbours of the group, in ranks
   bool widened = false;     // stored narrow, multiplied at the width of the activations
   double routing_skew = 0;  // grouped: exponent of the power law of rows over groups; 0: even
   // As tables of operators time it: again and again with the same operands, so that what the
