@@ -149,8 +149,8 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);
         double spread = level_spread(levels_[e]) * parameter_spread(parameter);
-        if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine)
-          spread *= kind_spread(kind);
+        const bool free_engines = kind == EngineKind::serve && levels_[e] == EngineLevel::engine;
+        if (levels_[e] != EngineLevel::kind && !free_engines) spread *= kind_spread(kind);
         // Rates of all engines together are those that the operator tables timed.
         if (kind == EngineKind::serve && levels_[e] == EngineLevel::kind && is_rate(parameter))
           spread = kOfTables;
@@ -208,9 +208,12 @@ class Fit {
   // Below the time of what it bounds an overhead changes nothing and has no slope: some jumps.
   void jump(double scale) {
     for (std::size_t e = 0; e < names_.size(); ++e) {
-      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine) continue;
+      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine &&
+          levels_[e] != EngineLevel::engine_class)
+        continue;
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
-        if (!free_[p] || !is_overhead(static_cast<EngineParameter>(p))) continue;
+        const auto parameter = static_cast<EngineParameter>(p);
+        if (!free_[p] || !is_overhead(parameter) || !knows(kind_, levels_[e], parameter)) continue;
         double& value = x_[e * kEngineParameters + p];
         const double hold = hold_[e * kEngineParameters + p], before = value;
         double best = part_of_objective(e, scale) + hold * before * before / 2, at = before;
