@@ -45,7 +45,8 @@ TEST_F(Prepared, ADecodeStepIsTheSumOfItsOperators) {
         double sum = t.device.engine.step_overhead_seconds;
         Evaluation e;
         e.sequences_together = batch;
-        for (const OperatorLine& c : break_down(t, p, e).back().operators) {
+        const auto steps = break_down(t, p, e);
+        for (const OperatorLine& c : steps.back().operators) {
           sum += c.seconds;
           EXPECT_NEAR(c.seconds / (c.calls * c.time.seconds), 1, 1e-12) << c.op.name;
           if (c.op.kind == OperatorKind::attention) {
