@@ -80,6 +80,7 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
   d.bandwidth = a.memory_bandwidth.in_base();
   d.l2_bytes = a.l2 ? a.l2->in_base() : 0;
   d.sm_count = a.sm_count.value_or(0);
+  d.core_hz = d.sm_count * a.boost_hz.value_or(0);
 }
 
 void accumulate_in_half(DeviceModel& d) {

@@ -20,6 +20,7 @@ struct DeviceModel {
   double bandwidth = 0;                       // B/s
   double l2_bytes = 0;
   double sm_count = 0;  // 0: unknown, no wave effect
+  double core_hz = 0;   // cores times clock; 0: unknown, their own bandwidth is no roof
   OperatorCoefficients operators;
   EngineCoefficients engine;
   bool integer_products = false;  // weight-only formats meet activations in 8 bit

@@ -44,6 +44,9 @@ const std::array<ParameterInfo, kEngineParameters>& engine_parameters() {
   static const std::array<ParameterInfo, kEngineParameters> all = {{
       {"compute", &C::compute_factor, 0.02, 1.6},
       {"stream", &C::stream_factor, 0.02, 1.3},
+      // An SM's path to the last-level cache takes 64 bytes a clock.
+      {"core_stream", &C::core_stream, 0.5, 64},
+      {"fixed", &C::fixed_factor, 0.05, 4},
       {"attention", &C::attention_factor, 0.01, 2},
       {"convolution", &C::convolution_factor, 0.02, 2.5},
       {"convolution_k_half", &C::convolution_k_half, 1, 2000},

@@ -22,6 +22,10 @@ namespace trigon {
 struct EngineCoefficients {
   double compute_factor = 1;       // multiplies matrix ceilings
   double stream_factor = 1;        // multiplies bandwidth ceilings
+  // Bytes a clock and core that kernels keep in flight: a bandwidth roof of their own, below that
+  // of the memory where few cores share much bandwidth.
+  double core_stream = 64;
+  double fixed_factor = 1;  // multiplies what an operator takes whatever its size
   double attention_factor = 1;     // multiplies both roofs of attention
   double convolution_factor = 1;   // multiplies the compute roof of convolutions
   double convolution_k_half = 64;  // reduction length at which half of that is reached
@@ -45,6 +49,8 @@ struct EngineCoefficients {
 enum class EngineParameter : std::uint8_t {
   compute,
   stream,
+  core_stream,
+  fixed,
   attention,
   convolution,
   convolution_k_half,

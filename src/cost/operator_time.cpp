@@ -41,7 +41,10 @@ double beyond_cache(const DeviceModel& d, double bytes) {
 double stream_seconds(const DeviceModel& d, double bytes) {
   const StreamCoefficients& s = d.operators.stream;
   if (bytes <= 0) return 0;
-  return (bytes + s.half_bytes) / (d.bandwidth * s.ceiling * d.engine.stream_factor);
+  const double memory = (bytes + s.half_bytes * d.engine.fixed_factor) /
+                        (d.bandwidth * s.ceiling * d.engine.stream_factor);
+  if (d.core_hz <= 0) return memory;
+  return behind_host(memory, bytes / (d.core_hz * d.engine.core_stream));
 }
 
 // 2:4 sparse weights: the units skip the zeros, so they do a product in half the time.
@@ -87,7 +90,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   double memory = stream_seconds(d, bytes);
   double latency = d.operators.launch_seconds + c.latency_seconds;
   if (op.kind == OperatorKind::grouped_gemm) latency += d.operators.grouped_latency_seconds;
-  OperatorTime t = combine(compute, memory, latency, c.sharpness);
+  OperatorTime t = combine(compute, memory, latency * d.engine.fixed_factor, c.sharpness);
   if (op.timed_alone) t.seconds = std::max(t.seconds, c.floor_seconds);
   return t;
 }
@@ -110,7 +113,8 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
                 (op.k + d.engine.convolution_k_half);
   double compute = 2 * m * n * op.k * op.groups / rate;
   double vector = op.flops / std::max(d.vector_peak * d.engine.convolution_factor, 1.0);
-  return combine(std::min(compute, vector), memory, d.operators.launch_seconds, c.sharpness);
+  return combine(std::min(compute, vector), memory,
+                 d.operators.launch_seconds * d.engine.fixed_factor, c.sharpness);
 }
 
 OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
@@ -132,10 +136,11 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   double compute = op.flops * padding * (keys + a.keys_half) /
                    (keys * peak * a.prefill_ceiling * d.engine.attention_factor * fill);
   double bytes = op.timed_alone ? warm(d, op.data_bytes) : op.data_bytes;
-  double memory =
-      (bytes + a.half_bytes) / (d.bandwidth * a.decode_ceiling * d.engine.attention_factor);
+  double memory = (bytes + a.half_bytes * d.engine.fixed_factor) /
+                  (d.bandwidth * a.decode_ceiling * d.engine.attention_factor);
   double latency = decode ? a.decode_latency_seconds : a.prefill_latency_seconds;
-  return combine(compute, memory, d.operators.launch_seconds + latency, 3);
+  return combine(compute, memory, (d.operators.launch_seconds + latency) * d.engine.fixed_factor,
+                 3);
 }
 
 // A scan token by token runs on the vector units and is bound by its state; over chunks its
@@ -148,7 +153,7 @@ OperatorTime scan_time(const DeviceModel& d, const Operator& op) {
            d.operators.attention.prefill_ceiling * d.engine.attention_factor;
   }
   return combine(op.flops / std::max(rate, 1.0), stream_seconds(d, op.data_bytes),
-                 d.operators.launch_seconds, 3);
+                 d.operators.launch_seconds * d.engine.fixed_factor, 3);
 }
 
 // What measured tables of the device say beyond the formula.
@@ -181,8 +186,8 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
     case OperatorKind::elementwise:
     case OperatorKind::gather:
       return combine(op.flops / std::max(d.vector_peak, 1.0),
-                     stream_seconds(d, beyond_cache(d, op.data_bytes)), d.operators.launch_seconds,
-                     3);
+                     stream_seconds(d, beyond_cache(d, op.data_bytes)),
+                     d.operators.launch_seconds * d.engine.fixed_factor, 3);
     default:
       break;
   }

@@ -22,6 +22,8 @@ std::vector<std::string_view> features_of(Format f) {
       return {"fp8_w8a8", "fp8_w8a16", "fp8", "fp8_block"};
     case Format::int8:
       return {"int8_w8a8", "gptq"};
+    case Format::int8_g128:
+      return {"gptq"};
     case Format::int4_g32:
     case Format::int4_g64:
     case Format::int4_g128:
@@ -61,6 +63,7 @@ std::string_view class_of(Format f) {
     case Format::fp8_block:
       return "fp8";
     case Format::int8:
+    case Format::int8_g128:
     case Format::i8:
       return "int8";
     case Format::int4_g32:

@@ -178,8 +178,9 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   f.readout = c.readout;
   f.measured = c.measured;
   f.fold = c.fold;
-  f.subject = engine_subject(*engines.insert(s->engine.id).first, *cluster.accelerator, s->training,
-                             weight_class(*s->model, domain), stored_format(*s->model, domain));
+  f.subject =
+      engine_subject(*engines.insert(s->engine.speed_id()).first, *cluster.accelerator, s->training,
+                     weight_class(*s->model, domain), stored_format(*s->model, domain));
   f.source = row.repository();
   f.group = f.source + " / " + std::string(row.text("metric"));
   f.draw = hash_of(c.id);
@@ -242,8 +243,11 @@ using Effects = std::map<std::string, EngineEffect, std::less<>>;
 class Fits {
  public:
   explicit Fits(std::vector<Fitted>& rows) : rows_(rows) {
-    std::map<std::string, double> of_group;
-    for (const Fitted& f : rows) of_group[f.group] += f.weight;
+    // A hundred rows of one source on one device say little more than ten.
+    using Alike = std::pair<std::string_view, std::string_view>;
+    const auto alike = [&](std::size_t i) { return Alike(rows[i].group, rows[i].subject.device); };
+    std::map<Alike, double> known;
+    for (std::size_t i = 0; i < rows.size(); ++i) known[alike(i)] += rows[i].weight;
     for (std::size_t k = 0; k < kEngineKinds; ++k) {
       std::map<std::string, std::vector<std::size_t>> groups;
       for (std::size_t i = 0; i < rows.size(); ++i)
@@ -259,11 +263,11 @@ class Fits {
       }
       std::sort(members_[k].begin(), members_[k].end());
       FitProblem& p = problems_[k];
+      std::map<Alike, double> drawn;
+      for (const std::size_t i : members_[k]) ++drawn[alike(i)];
       for (const std::size_t i : members_[k]) {
         p.subjects.push_back(rows[i].subject);
-        // A thousand rows of one source say little more than a hundred.
-        const auto n = static_cast<double>(groups[rows[i].group].size());
-        p.weights.push_back(rows[i].weight * std::sqrt(of_group[rows[i].group]) / n);
+        p.weights.push_back(rows[i].weight * std::sqrt(known[alike(i)]) / drawn[alike(i)]);
       }
       p.log_error = [this, k](std::size_t row, const EngineCoefficients& c) {
         return log_error(rows_[members_[k][row]], c);

@@ -59,8 +59,10 @@ double kind_spread(EngineKind kind) {
     case EngineKind::serve_graph:
     case EngineKind::train_graph:
       return 0.75;
-    default:
+    case EngineKind::train:
       return 0.5;
+    default:
+      return 0.7;
   }
 }
 
@@ -72,6 +74,10 @@ double parameter_spread(EngineParameter p) {
     case EngineParameter::layer_overhead:
     case EngineParameter::request_overhead:
       return 2.5;
+    case EngineParameter::core_stream:
+      return 2;
+    case EngineParameter::fixed:
+      return 1.5;
     case EngineParameter::convolution_k_half:
       return 1.5;
     case EngineParameter::stream:
@@ -90,7 +96,7 @@ bool is_overhead(EngineParameter p) {
 constexpr double kOfTables = 0.1;
 bool is_rate(EngineParameter p) {
   return p == EngineParameter::compute || p == EngineParameter::stream ||
-         p == EngineParameter::attention;
+         p == EngineParameter::core_stream || p == EngineParameter::attention;
 }
 
 // The host and the links of a server do not know in which format weights lie. (Training in FP8 and
@@ -98,6 +104,8 @@ bool is_rate(EngineParameter p) {
 bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
   if (kind != EngineKind::serve) return true;
   if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap) return true;
+  // A library's module of a quantised matrix may be many launches where a plain one is one.
+  if (level == EngineLevel::engine_format && p == EngineParameter::layer_overhead) return true;
   switch (level) {
     case EngineLevel::weight_class:
     case EngineLevel::format:
@@ -213,11 +221,14 @@ class Fit {
         continue;
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);
-        if (!free_[p] || !is_overhead(parameter) || !knows(kind_, levels_[e], parameter)) continue;
+        const bool core = parameter == EngineParameter::core_stream;
+        if (!free_[p] || (!is_overhead(parameter) && !core) || !knows(kind_, levels_[e], parameter))
+          continue;
         double& value = x_[e * kEngineParameters + p];
         const double hold = hold_[e * kEngineParameters + p], before = value;
         double best = part_of_objective(e, scale) + hold * before * before / 2, at = before;
-        for (const double shift : {-1.5, 1.5, 3.0}) {
+        for (const double far : {-1.5, 1.5, 3.0}) {
+          const double shift = core ? far / 2 : far;
           value = before + shift;
           const double then = part_of_objective(e, scale) + hold * value * value / 2;
           if (then < best) best = then, at = value;
@@ -393,6 +404,7 @@ EngineCoefficients neutral_coefficients(EngineKind kind) {
   c.layer_overhead_seconds = 2e-5;
   c.step_overhead_seconds = 5e-4;
   c.request_overhead_seconds = 1e-3;
+  if (kind == EngineKind::serve) c.core_stream = 16;
   switch (kind) {
     case EngineKind::train:
     case EngineKind::train_encoder:
@@ -430,6 +442,8 @@ bool fitted_parameter(EngineKind kind, EngineParameter p) {
     case EngineParameter::layer_overhead:
       return !graph;
     case EngineParameter::request_overhead:
+    case EngineParameter::core_stream:
+    case EngineParameter::fixed:
       return kind == EngineKind::serve;
     case EngineParameter::link:
       return kind != EngineKind::serve_graph;

@@ -60,7 +60,7 @@ constexpr std::array kFormatWords = {
     FormatWord{"int4-gptq-g-", Format::int4_g128},
     FormatWord{"int4-wna16", Format::int4_g128},
     FormatWord{"w4a16", Format::int4_g128},
-    FormatWord{"int8-gptq", Format::int8},
+    FormatWord{"int8-gptq", Format::int8_g128},
     FormatWord{"w8a8", Format::int8},
     FormatWord{"nf4-dq", Format::nf4_double},
     FormatWord{"int4:q4f16_1", Format::int4_g32},

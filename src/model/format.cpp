@@ -29,6 +29,7 @@ constexpr std::array<FormatInfo, kFormats> kTable = {{
     {Format::u8, "u8", 1, 1, false, false},
     {Format::boolean, "bool", 1, 1, false, false},
     {Format::int8, "int8", 1, 1, false, false, false, 4},
+    {Format::int8_g128, "int8_g128", 128, 128 + 2 + 1, false, true},
     {Format::int4_g128, "int4_g128", 256, 128 + 4 + 1, false, true},
     {Format::int4_g64, "int4_g64", 128, 64 + 4 + 1, false, true},
     {Format::int4_g32, "int4_g32", 64, 32 + 4 + 1, false, true},

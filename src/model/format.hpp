@@ -25,6 +25,7 @@ enum class Format : std::uint8_t {
   boolean,
   // Weight-only and block formats as checkpoints store them.
   int8,       // 8-bit weights with one scale per output channel
+  int8_g128,  // GPTQ of 8 bits: weight-only, groups of 128
   int4_g128,  // AWQ / GPTQ / compressed-tensors: 4 bit, groups of 128
   int4_g64,
   int4_g32,

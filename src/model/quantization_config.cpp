@@ -128,7 +128,7 @@ void apply(const Scheme& s, DecoderSpec& spec) {
 }
 
 Format integer_format(std::int64_t bits, std::int64_t group) {
-  if (bits == 8) return Format::int8;
+  if (bits == 8) return group > 0 ? Format::int8_g128 : Format::int8;
   if (bits == 3) return Format::int3_g128;
   if (bits == 2) return Format::int2_g128;
   if (group == 64) return Format::int4_g64;

@@ -36,6 +36,7 @@ std::optional<Message> groups(const Linear& l, std::int64_t degree, Format plann
     case Format::fp8_block:
       block = 128;
       break;
+    case Format::int8_g128:
     case Format::int4_g128:
     case Format::int3_g128:
     case Format::int2_g128:

@@ -421,6 +421,7 @@ const char* weight_class(const Model& model, const PlanDomain& formats) {
     case Format::mxfp4:
       return named("fp4", "encoder-fp4");
     case Format::int8:
+    case Format::int8_g128:
     case Format::i8:
       return named("int8", "encoder-int8");
     case Format::int4_g128:
@@ -470,7 +471,7 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   for (const Stack* s : stacks_in_order(model)) t.layers += static_cast<double>(s->layers());
   if (!t.stack) t.layers = 1;
   bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
-  auto device = make_device_model(cluster, calibration, engine.id, training,
+  auto device = make_device_model(cluster, calibration, engine.speed_id(), training,
                                   weight_class(model, domain), stored_format(model, domain));
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
