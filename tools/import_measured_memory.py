@@ -328,10 +328,28 @@ def llama_cpp(r, text):
         r["model"] = "Qwen3-235B-A22B"
 
 
+# Elements of the keys of one token: layers x key-value heads x head width, and of DeepSeek's latent
+# vectors layers x rank (each model's config.json).
+KEY_ELEMENTS = {"Qwen3-235B-A22B": 94 * 4 * 128, "Qwen3-30B-A3B": 48 * 4 * 128,
+                "GLM Z1 32B": 61 * 2 * 128, "DeepSeek V3": 61 * 512}
+
+
+def cache_tokens(r):
+    """The context that the size of a run's cache implies, for the run's other rows."""
+    m = re.search(r"(?:\bK|c\^KV) \((f16|q8_0)\): ([\d.]+) MiB", r.get("notes", ""))
+    name = r["model"].replace("Qwen3 235B A22B", "Qwen3-235B-A22B")
+    elements = next((n for start, n in KEY_ELEMENTS.items() if name.startswith(start)), 0)
+    if not m or not elements:
+        return ""
+    bits = {"f16": 16, "q8_0": 8.5}[m[1]]
+    tokens = round(float(m[2]) * 2 ** 20 * 8 / bits / elements)
+    return str(tokens - tokens % 32 if tokens % 32 < 3 else tokens)
+
+
 def join_runs(rows):
     """The log of a run lists weights, cache and buffers: what it left on the host and the cache's
     format hold for its other rows."""
-    last, formats = {}, {}
+    last, formats, lengths = {}, {}, {}
     for r in rows:
         if r["engine"] not in ("llama.cpp", "ik_llama.cpp"):
             continue
@@ -340,7 +358,11 @@ def join_runs(rows):
             last[key] = r["host_mib"], r["host_mapped"]
         elif r["component"] == "kv_cache":
             formats[key] = r["kv_format"]
+            lengths[key] = cache_tokens(r)
         if r["component"] == "compute_buffer":
             r["kv_format"] = r["kv_format"] or formats.get(key, "")
+            # Quantised values need flash attention; a log that states neither leaves it open.
+            if not r["context_len"] and not r["fa"] and r["kv_format"] == "q8_0":
+                r["context_len"], r["fa"] = lengths.get(key, ""), "1"
         if r["component"] == "compute_buffer" and r["offload"] != "cpu" and key in last:
             r["host_mib"], r["host_mapped"] = last[key]
