@@ -85,7 +85,8 @@ def memory(r):
     if says(r, "PPO", "GRPO") or says(r, "muon") and r["engine"] != "ms-swift-megatron":
         r["offload"] = "other_method"
     if says(r, "offload") and not says(r, "offloaded="):
-        r["offload"] = "cpu"
+        states = "optimizer_cpu_offload=true" in text and r["task"].startswith("train")
+        r["offload"] = "optimizer" if states else "cpu"
     m = re.search(r"KV cache (int8|bf16)", text)
     if m:
         r["kv_format"] = m[1]
@@ -273,6 +274,11 @@ def megatron_swift(r, text):
         r["lora_rank"] = ""  # the script's other variant
     if "muon" in text:
         r["optimizer"] = "muon"
+    if int(r["ep"] or 1) > int(r["n_gpus"] or 1):
+        r["n_gpus"] = r["ep"]  # the scripts' nproc_per_node; a header may speak of one card
+    m = re.match(r"megatron_output/([^/]+)/", r["model"])
+    if m:
+        r["model"] = "Qwen/" + m[1]  # trained on from a checkpoint of its own
 
 
 def llama_cpp(r, text):

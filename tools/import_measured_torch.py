@@ -232,9 +232,14 @@ def ms_swift(r):
     if r["task"] == "infer":
         return
     r["recompute"] = "full"  # its default; the headers name exceptions only
-    m = re.search(r"/qlora/(awq|bnb)/", r["source"])
+    m = re.search(r"/qlora/(awq|bnb|gptq|hqq)[/.]", r["source"])
     if m:
-        r["weight_format"] = {"awq": "int4-awq", "bnb": "nf4"}[m[1]]
+        # HQQ: four bits with a 16-bit scale and zero for 64 of them, as many bits as NF4.
+        r["weight_format"] = {"awq": "int4-awq", "bnb": "nf4", "gptq": "int4-gptq",
+                              "hqq": "nf4"}[m[1]]
+        if m[1] == "gptq":
+            r["model"] = re.sub(r"-GPTQ-Int4$", "", r["model"])
+            r["pp"] = r["n_gpus"]  # one process: device_map deals out the layers
     m = re.search(r"examples/train/tuners/([\w-]+)/", r["source"])
     if m:
         # swift/self-cognition: a question and an answer of one or two sentences.

@@ -336,8 +336,10 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
     return Refusal{RefusalReason::method_not_supported, std::string(offload)};
   // A cache and a whole file are the same wherever their parts lie.
   const std::string_view component = row.text("component");
-  const bool of_plan = row.text("task").substr(0, 5) == "train" && offload == "weights+optimizer";
-  if (of_plan) c.question.plan.offload_weights = c.question.plan.offload_optimizer = true;
+  const bool trains = row.text("task").substr(0, 5) == "train";
+  const bool of_plan = trains && (offload == "weights+optimizer" || offload == "optimizer");
+  if (of_plan) c.question.plan.offload_optimizer = true;
+  if (of_plan && offload != "optimizer") c.question.plan.offload_weights = true;
   if (offload == "model" && whole_items(c))
     c.question.plan.offload_weights = true;
   else if (!offload.empty() && !of_plan && !by_ggml(row) && component != "kv_cache" &&
