@@ -220,8 +220,7 @@ std::optional<Refusal> take_items(const Row& row, Case& c) {
 
 // A step of training over them.
 std::optional<Refusal> take_item_training(const Row& row, std::string_view task, Case& c) {
-  if (task != "train-full")
-    return Refusal{RefusalReason::method_not_supported, std::string(task)};
+  if (task != "train-full") return Refusal{RefusalReason::method_not_supported, std::string(task)};
   if (auto r = take_items(row, c)) return r;
   JobRequest& j = c.question.job;
   PlanRequest& p = c.question.plan;

