@@ -121,12 +121,16 @@ TEST(MediaProfile, LimitsOfAPromptChooseTheItem) {
 TEST(MediaProfile, PromptsShareTheTokenBudget) {
   EnginePolicy e = vllm(MediaProfile::prompts, 16);
   e.media_films = -1;
-  e.max_batched_tokens = 40000;
   const Seen s = seen(e, 32768);
   EXPECT_EQ(s.cache, 0);
   EXPECT_EQ(s.patches, 65536);
   EXPECT_DOUBLE_EQ(s.memory[MemoryTerm::media],
                    s.encoder - s.memory[MemoryTerm::activations] - s.memory[MemoryTerm::logits]);
+  // Two prompts in 40,000 tokens, whose own activations are more than the encoder's.
+  e.max_batched_tokens = 40000;
+  const Seen two = seen(e, 32768);
+  EXPECT_DOUBLE_EQ(two.encoder, 2 * s.encoder);
+  EXPECT_EQ(two.memory[MemoryTerm::media], 0);
   e.media_profile = MediaProfile::none;
   EXPECT_EQ(seen(e, 32768).memory[MemoryTerm::media], 0);
 }
