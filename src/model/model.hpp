@@ -246,9 +246,9 @@ struct Stack {
   bool generates = true;
   // Every input is padded to so many positions (Whisper: 30 s are 1500).
   std::optional<std::int64_t> fixed_length;
-  double seconds_of_input = 0;  // of sound in `fixed_length` positions; 0: not sound
+  double seconds_of_input = 0;      // of sound in `fixed_length` positions; 0: not sound
   std::optional<MediaInput> media;  // of a vision tower, where its processor's limits are known
-  double label_share = 1;       // positions whose logits training needs: 0.15 of a masked LM
+  double label_share = 1;           // positions whose logits training needs: 0.15 of a masked LM
   std::optional<std::int64_t> max_context;
   std::int64_t layers() const {
     std::int64_t n = 0;

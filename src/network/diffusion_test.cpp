@@ -70,8 +70,8 @@ TEST(Diffusion, ComponentsHaveTheParametersOfThePublishedWeights) {
   }
 }
 
-// arXiv:2401.01808, table 1: a transformer of 603 million parameters, a VQ-GAN of 146, a text encoder
-// of 123.
+// arXiv:2401.01808, table 1: a transformer of 603 million parameters, a VQ-GAN of 146, a text
+// encoder of 123.
 TEST(Diffusion, AmusedHasThePublishedParts) {
   const Model m = model_of("amused-256");
   auto millions = [&](std::string_view name) {
