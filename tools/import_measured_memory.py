@@ -85,7 +85,8 @@ def memory(r):
     if says(r, "PPO", "GRPO") or says(r, "muon") and r["engine"] != "ms-swift-megatron":
         r["offload"] = "other_method"
     if says(r, "offload") and not says(r, "offloaded="):
-        r["offload"] = "cpu"
+        states = "optimizer_cpu_offload=true" in text and r["task"].startswith("train")
+        r["offload"] = "optimizer" if states else "cpu"
     m = re.search(r"KV cache (int8|bf16)", text)
     if m:
         r["kv_format"] = m[1]
@@ -273,6 +274,11 @@ def megatron_swift(r, text):
         r["lora_rank"] = ""  # the script's other variant
     if "muon" in text:
         r["optimizer"] = "muon"
+    if int(r["ep"] or 1) > int(r["n_gpus"] or 1):
+        r["n_gpus"] = r["ep"]  # the scripts' nproc_per_node; a header may speak of one card
+    m = re.match(r"megatron_output/([^/]+)/", r["model"])
+    if m:
+        r["model"] = "Qwen/" + m[1]  # trained on from a checkpoint of its own
 
 
 def llama_cpp(r, text):
@@ -328,10 +334,28 @@ def llama_cpp(r, text):
         r["model"] = "Qwen3-235B-A22B"
 
 
+# Elements of the keys of one token: layers x key-value heads x head width, and of DeepSeek's latent
+# vectors layers x rank (each model's config.json).
+KEY_ELEMENTS = {"Qwen3-235B-A22B": 94 * 4 * 128, "Qwen3-30B-A3B": 48 * 4 * 128,
+                "GLM Z1 32B": 61 * 2 * 128, "DeepSeek V3": 61 * 512}
+
+
+def cache_tokens(r):
+    """The context that the size of a run's cache implies, for the run's other rows."""
+    m = re.search(r"(?:\bK|c\^KV) \((f16|q8_0)\): ([\d.]+) MiB", r.get("notes", ""))
+    name = r["model"].replace("Qwen3 235B A22B", "Qwen3-235B-A22B")
+    elements = next((n for start, n in KEY_ELEMENTS.items() if name.startswith(start)), 0)
+    if not m or not elements:
+        return ""
+    bits = {"f16": 16, "q8_0": 8.5}[m[1]]
+    tokens = round(float(m[2]) * 2 ** 20 * 8 / bits / elements)
+    return str(tokens - tokens % 32 if tokens % 32 < 3 else tokens)
+
+
 def join_runs(rows):
     """The log of a run lists weights, cache and buffers: what it left on the host and the cache's
     format hold for its other rows."""
-    last, formats = {}, {}
+    last, formats, lengths = {}, {}, {}
     for r in rows:
         if r["engine"] not in ("llama.cpp", "ik_llama.cpp"):
             continue
@@ -340,7 +364,11 @@ def join_runs(rows):
             last[key] = r["host_mib"], r["host_mapped"]
         elif r["component"] == "kv_cache":
             formats[key] = r["kv_format"]
+            lengths[key] = cache_tokens(r)
         if r["component"] == "compute_buffer":
             r["kv_format"] = r["kv_format"] or formats.get(key, "")
+            # Quantised values need flash attention; a log that states neither leaves it open.
+            if not r["context_len"] and not r["fa"] and r["kv_format"] == "q8_0":
+                r["context_len"], r["fa"] = lengths.get(key, ""), "1"
         if r["component"] == "compute_buffer" and r["offload"] != "cpu" and key in last:
             r["host_mib"], r["host_mapped"] = last[key]

@@ -26,6 +26,12 @@ def train(r):
         peft_comparison(r)
     elif has(r, "huggingface/peft docs/source/accelerate"):
         peft_docs(r)
+    elif has(r, "huggingface/peft README"):
+        peft_readme(r)
+    elif r["engine"].startswith("llama-recipes"):
+        llama_recipes(r)
+    elif has(r, "huggingface/diffusers examples/amused"):
+        amused(r)
     elif r["engine"] == "ms-swift":
         ms_swift(r)
     elif r["engine"] == "torchtune":
@@ -172,6 +178,48 @@ def peft_docs(r):
         r["offload"] = "weights+optimizer"  # fsdp_offload_params
 
 
+def peft_readme(r):
+    """examples/{causal_language_modeling,conditional_generation}/peft_lora_*_ds_zero3_offload.py on
+    raft/twitter_complaints: batches of 8, adapters of rank 8 on queries and values (query_key_value
+    of BLOOM), models loaded in 32 bit as from_pretrained does without a dtype; counters of
+    max_memory_allocated. Prompts of the causal one are padded to 64 tokens; tweets are about as long,
+    and a label is four tokens with its end."""
+    if r["engine"] != "transformers+peft":
+        return
+    r["batch"], r["context_len"], r["weight_format"] = "8", "64", "fp32"
+    r["measure"], r["engine_version"] = "allocated", "4.26"  # of 2023-02
+    if "T0" in r["model"] or "mt0" in r["model"]:
+        r["source_len"], r["context_len"] = "64", "4"
+    if r["task"] == "train-full":
+        r["recipe"] = "fp32"
+    else:
+        r["lora_rank"], r["lora_targets"] = "8", "query_key_value" if "bloom" in r["model"] else "qv"
+
+
+def llama_recipes(r):
+    """configs/training.py and ft_datasets/utils.py of 2023-07: batch_size_training 4, samples packed
+    into chunks of 2,048 tokens; configs/fsdp.py: fsdp_activation_checkpointing."""
+    r["batch"], r["context_len"] = r["batch"] or "4", r["context_len"] or "2048"
+    r["recompute"] = "full"
+    if says(r, "limit_all_gathers=False"):
+        r["reshard"] = "0"  # nothing keeps the host from gathering every layer ahead of its use
+    if says(r, "pure_bf16"):
+        r["recipe"] = "pure_bf16"
+    if r["task"] == "train-lora":
+        r["lora_rank"], r["lora_targets"] = "8", "qv"  # configs/peft.py
+
+
+def amused(r):
+    """train_amused.py --mixed_precision fp16: 32-bit weights under autocast; --use_8bit_adam."""
+    r["model"] = "amused-512" if says(r, " 512") else "amused-256"
+    r["recipe"] = "autocast_fp32"
+    if says(r, "8bit adam"):
+        r["optimizer"] = "adamw_8bit"
+    m = re.search(r"grad accum (\d+)", r["notes"])
+    if m and r["batch"]:
+        r["global_batch"] = str(int(m[1]) * int(r["batch"]))
+
+
 # ---- others ------------------------------------------------------------------------------------
 
 
@@ -184,9 +232,14 @@ def ms_swift(r):
     if r["task"] == "infer":
         return
     r["recompute"] = "full"  # its default; the headers name exceptions only
-    m = re.search(r"/qlora/(awq|bnb)/", r["source"])
+    m = re.search(r"/qlora/(awq|bnb|gptq|hqq)[/.]", r["source"])
     if m:
-        r["weight_format"] = {"awq": "int4-awq", "bnb": "nf4"}[m[1]]
+        # HQQ: four bits with a 16-bit scale and zero for 64 of them, as many bits as NF4.
+        r["weight_format"] = {"awq": "int4-awq", "bnb": "nf4", "gptq": "int4-gptq",
+                              "hqq": "nf4"}[m[1]]
+        if m[1] == "gptq":
+            r["model"] = re.sub(r"-GPTQ-Int4$", "", r["model"])
+            r["pp"] = r["n_gpus"]  # one process: device_map deals out the layers
     m = re.search(r"examples/train/tuners/([\w-]+)/", r["source"])
     if m:
         # swift/self-cognition: a question and an answer of one or two sentences.
@@ -199,6 +252,9 @@ def ms_swift(r):
         else:
             r["adapter"] = m[1]  # LISA, GaLore, LLaMA Pro ...: not what trigon knows
             r["offload"] = "other_method" if r["task"] == "train-full" else ""
+    elif r["source"].split(" ")[-1].startswith("examples/train/multi-gpu/device_map/"):
+        r["pp"] = r["n_gpus"]  # device_map: layers are dealt out to the cards of one process
+        r["trust"] = r["trust"] or "low"  # the length is a maximum
     elif "examples/train/multi-gpu/" in r["source"] and "VL" not in r["model"]:
         # nproc_per_node=2, swift/self-cognition; only the FSDP2 script turns checkpointing off.
         r["n_gpus"], r["context_len"], r["global_batch"] = "2", "128", "16"
@@ -208,7 +264,7 @@ def ms_swift(r):
             r["zero_stage"], r["recompute"] = "3", "none"
     elif re.search(r"/(rlhf|grpo)/|/packing/dpo", r["source"]):
         r["offload"] = "other_method"  # pairs of answers, teachers, references, rewards
-    elif re.search(r"/(seq_cls|embedding|reranker)/", r["source"]):
+    elif re.search(r"/(seq_cls|embedding|reranker)[/.]", r["source"]):
         r["offload"] = "other_method"  # a head that scores in place of the vocabulary's
     elif not says(r, "packing=true"):
         r["trust"] = r["trust"] or "low"  # the length is a maximum, samples are shorter

@@ -17,6 +17,7 @@ import model_aliases
 import model_families as families
 import model_hybrids as hybrids
 import model_maxtext as maxtext
+import model_vision as vision
 
 # Later sources only fill what earlier ones lack.
 SOURCES = ["aiconfigurator", "inference-sim", "llm-perf-bench", "LLMRoofline", "litgpt",
@@ -66,7 +67,7 @@ def whole(text):
 # A re-upload or fine-tune that shares the facts of a model is another name for it.
 SAME_AS = {sheets.normal(form): id for id, names in model_aliases.ALIASES.items()
            for name in names for form in (name, name.split("/")[-1])}
-ALIASES = {**model_aliases.ALIASES, **hybrids.ALIASES, **encoder_models.ALIASES}
+ALIASES = {**model_aliases.ALIASES, **hybrids.ALIASES, **encoder_models.ALIASES, **vision.ALIASES}
 
 
 def plain_id(name):
@@ -288,10 +289,14 @@ def put_all(sheet, facts, origin):
 def main():
     gathered = collect()
     for id, (source, date, facts) in {**additions.EXTRA, **hybrids.HYBRIDS, **maxtext.NETWORKS,
-                                      **encoder_models.EXTRA}.items():
+                                      **encoder_models.EXTRA, **vision.EXTRA}.items():
         facts = dict(facts)
         gathered[id] = {"architecture": facts.pop("architecture"), "source": source, "date": date,
                         "facts": facts, "origin": {}, "names": []}
+    for id, (source, tower) in vision.TOWERS.items():
+        for key, value in tower.items():
+            gathered[id]["facts"]["vision." + key] = value
+            gathered[id]["origin"]["vision." + key] = source
     for id, (base, names, weights, source) in additions.QUANTISED.items():
         b = gathered[base]
         facts = {k: v for k, v in b["facts"].items() if not k.startswith("weights.")}

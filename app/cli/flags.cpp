@@ -72,6 +72,8 @@ std::vector<Flag> make() {
       {"kv", "", K::format, "FORMAT", M::doc_kv, "", 1, 0, kJobs | verb_inspect, plan, false},
       {"memory-fraction", "", K::fraction, "SHARE", M::doc_memory_fraction, "", 0.01, 1, kJobs,
        plan, false},
+      {"limit-mm-per-prompt", "", K::list, "image=N,video=N", M::doc_limit_media, "", 0, 0, kJobs,
+       plan, false},
       {"gpu-layers", "", K::whole, "N", M::doc_gpu_layers, "", 0, 100000, kJobs, plan, false},
       {"experts-on-host", "", K::whole, "N", M::doc_experts_on_host, "", 0, 100000, kJobs, plan,
        false},

@@ -1,5 +1,7 @@
 #include "question.hpp"
 
+#include <charconv>
+
 #include "base/units.hpp"
 #include "model/gguf_file_type.hpp"
 #include "values.hpp"
@@ -115,6 +117,30 @@ std::optional<Error> read_offload(const Setting& s, PlanRequest& plan) {
   return std::nullopt;
 }
 
+std::optional<Error> read_media_limits(const Setting& s, PlanRequest& plan) {
+  std::string_view list = s.text;
+  while (!list.empty()) {
+    const std::size_t end = list.find(',');
+    const std::string_view part = list.substr(0, end);
+    list = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
+    const std::size_t equals = part.find('=');
+    const std::string_view kind = part.substr(0, equals);
+    std::int64_t n = -1;
+    if (equals != std::string_view::npos) {
+      const char *begin = part.data() + equals + 1, *stop = part.data() + part.size();
+      if (std::from_chars(begin, stop, n).ptr != stop || begin == stop || n > 1000000) n = -1;
+    }
+    if (n >= 0 && kind == "image")
+      plan.media_images = n;
+    else if (n >= 0 && kind == "video")
+      plan.media_films = n;
+    else
+      return Error{ErrorCode::bad_argument, message(AppMessage::bad_media_limit, part), s.origin,
+                   message(AppMessage::media_limits_are)};
+  }
+  return std::nullopt;
+}
+
 void read_plan(Reader& r, Asking& a) {
   PlanRequest& plan = a.plan;
   const Settings& s = r.settings;
@@ -137,6 +163,8 @@ void read_plan(Reader& r, Asking& a) {
   if (const Setting* o = s.find("optimizer")) plan.optimizer = optimizer_of(o->text);
   if (s.on("no-reshard")) plan.reshard = false;
   if (const Setting* o = s.find("offload"); o && !r.error) r.error = read_offload(*o, plan);
+  if (const Setting* o = s.find("limit-mm-per-prompt"); o && !r.error)
+    r.error = read_media_limits(*o, plan);
   if (const Setting* sp = s.find("sequence-parallel")) plan.sequence_parallel = sp->text != "false";
   plan.weights = format_setting(s, "quant");
   plan.kv = format_setting(s, "kv");

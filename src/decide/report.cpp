@@ -205,9 +205,10 @@ MemoryTerm largest_term(const RankMemory& m) {
 
 const char* memory_term_name(MemoryTerm t) {
   static constexpr const char* kNames[] = {
-      "weights",        "kv_cache",  "activations", "logits",   "gradients",
-      "master_weights", "optimizer", "adapters",    "gathered", "workspaces",
-      "context",        "libraries", "collectives", "graphs",   "fragmentation"};
+      "weights",      "kv_cache",       "activations", "logits",      "multimodal_profile",
+      "gradients",    "master_weights", "optimizer",   "adapters",    "gathered",
+      "workspaces",   "context",        "libraries",   "collectives", "graphs",
+      "fragmentation"};
   static_assert(sizeof kNames / sizeof *kNames == kMemoryTerms);
   return kNames[static_cast<std::size_t>(t)];
 }

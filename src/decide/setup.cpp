@@ -153,6 +153,9 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
     s.engine.micro_batch_tokens = *q.plan.chunk_tokens;
   else if (q.plan.chunk_tokens && s.engine.max_batched_tokens > 0)
     s.engine.max_batched_tokens = *q.plan.chunk_tokens;
+  auto limit = [](std::int64_t n) { return n > 0 ? n : -1; };
+  if (q.plan.media_images) s.engine.media_images = limit(*q.plan.media_images);
+  if (q.plan.media_films) s.engine.media_films = limit(*q.plan.media_films);
   if (q.plan.max_sequences) s.engine.max_sequences = *q.plan.max_sequences;
   if (q.plan.captured_graphs) s.engine.captured_graphs = q.plan.captured_graphs;
   if (q.engine.empty())

@@ -101,11 +101,17 @@ class Layers {
   std::optional<Error> error_;
 };
 
-constexpr std::array<std::pair<const char*, PoolRule>, 4> kPools = {{
+constexpr std::array<std::pair<const char*, PoolRule>, 5> kPools = {{
     {"none", PoolRule::none},
     {"total_fraction", PoolRule::total_fraction},
     {"free_fraction", PoolRule::free_fraction},
+    {"granted_share", PoolRule::granted_share},
     {"static_fraction", PoolRule::static_fraction},
+}};
+constexpr std::array<std::pair<const char*, MediaProfile>, 3> kMediaProfiles = {{
+    {"none", MediaProfile::none},
+    {"prompts", MediaProfile::prompts},
+    {"budget", MediaProfile::budget},
 }};
 constexpr std::array<std::pair<const char*, WindowAllocator>, 2> kWindows = {
     {{"full", WindowAllocator::full}, {"capped", WindowAllocator::capped}}};
@@ -150,6 +156,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("channels_first", &p.channels_first);
   l.choice("pool", kPools, &p.pool);
   l.number("memory_fraction", &p.memory_fraction);
+  l.number("pool_share", &p.pool_share);
   l.whole("block_tokens", &p.block_tokens);
   l.whole("latent_block_tokens", &p.latent_block_tokens);
   l.whole("state_page_alignment", &p.state_page_alignment);
@@ -204,6 +211,12 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   double least_from = 0;
   l.number("reserve_least_from_gib", &least_from);
   p.reserve_least_from = gibibytes(least_from);
+  l.choice("media_profile", kMediaProfiles, &p.media_profile);
+  l.whole("media_images", &p.media_images);
+  l.whole("media_films", &p.media_films);
+  l.whole("media_frames", &p.media_frames);
+  l.flag("media_takes_images", &p.media_takes_images);
+  l.flag("media_reserve", &p.media_reserve);
   l.whole("vocabulary_padding", &p.vocabulary_padding);
   l.flag("flash_attention", &p.flash_attention);
   l.flag("concatenated_cache", &p.concatenated_cache);

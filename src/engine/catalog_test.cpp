@@ -73,6 +73,37 @@ TEST_F(Engines, VersionsOverrideEachOther) {
   EXPECT_EQ(get("llama.cpp", "b9187").flash_attention, true);
 }
 
+// What is kept for images, by release: one of a kind in a prompt up to 0.9, no limit since; films
+// of 16 frames, of 14 since 0.21.
+TEST_F(Engines, ReleasesProfileImagesDifferently) {
+  EXPECT_EQ(get("vllm", "0.5").media_profile, MediaProfile::none);
+  EXPECT_EQ(get("vllm", "0.7.3").media_profile, MediaProfile::prompts);
+  EXPECT_EQ(get("vllm", "0.8.1").media_profile, MediaProfile::budget);
+  EXPECT_TRUE(get("vllm", "0.8.1").media_takes_images);
+  EXPECT_EQ(get("vllm", "0.8.1").media_images, 1);
+  EXPECT_EQ(get("vllm", "0.10.2").media_images, 0);
+  EXPECT_EQ(get("vllm", "0.10.2").media_frames, 16);
+  EXPECT_EQ(get("vllm", "0.24.0").media_frames, 14);
+  EXPECT_FALSE(get("vllm", "0.24.0").media_takes_images);
+  EXPECT_TRUE(get("sglang", "0.5.5").media_reserve);
+  EXPECT_EQ(get("tensorrt-llm", "1.0").media_profile, MediaProfile::none);
+}
+
+TEST_F(Engines, ReleasesShareOutWhatIsFreeDifferently) {
+  EXPECT_EQ(get("tensorrt-llm", "0.6").memory_fraction, 0.85);
+  EXPECT_EQ(get("tensorrt-llm", "0.12").memory_fraction, 0.9);
+  EXPECT_EQ(get("tensorrt-llm", "0.12").block_tokens, 64);
+  EXPECT_EQ(get("tensorrt-llm", "1.0").block_tokens, 32);
+  const EnginePolicy tgi = get("tgi", "2.2");
+  EXPECT_EQ(tgi.pool, PoolRule::granted_share);
+  EXPECT_EQ(tgi.memory_fraction, 1);
+  EXPECT_EQ(tgi.pool_share, 0.95);
+  EXPECT_EQ(tgi.block_tokens, 16);
+  EXPECT_FALSE(tgi.chunked_prefill);
+  EXPECT_EQ(get("tgi", "3.1").block_tokens, 1);
+  EXPECT_TRUE(get("tgi", "3.1").chunked_prefill);
+}
+
 TEST_F(Engines, BlankVersionFollowsTheDate) {
   EnginePolicy p = get("vllm", "", "2024-06");
   EXPECT_FALSE(p.chunked_prefill);

@@ -23,6 +23,7 @@ enum class PoolRule : std::uint8_t {
                    // (llama.cpp)
   total_fraction,  // total * f - everything else (vLLM)
   free_fraction,   // (total - everything else) * f (TensorRT-LLM)
+  granted_share,   // (total * f - everything else) * share (TGI)
   static_fraction  // total * f - weights; activations live in the rest (SGLang)
 };
 
@@ -34,6 +35,13 @@ enum class WindowAllocator : std::uint8_t {
 enum class LogitsRows : std::uint8_t { sampled_only, all_tokens };
 
 enum class Launch : std::uint8_t { eager, graphs };
+
+// What a server with a vision tower runs through it at start, to see what is left for caches.
+enum class MediaProfile : std::uint8_t {
+  none,     // nothing: images take what is free when they come
+  prompts,  // as many prompts, each with its limit of images and films, as the token budget allows
+  budget    // items of the largest kind, as the encoder's budget allows; their outputs are kept
+};
 
 // Graphs: what shares a kernel. Nothing (each operator its own); functions of elements and rows
 // among themselves, beside a library's products (compilers); also as the last step of a product.
@@ -105,6 +113,7 @@ struct EnginePolicy {
 
   PoolRule pool = PoolRule::none;
   double memory_fraction = 1.0;          // default of the engine
+  double pool_share = 1;                 // of what is free, where the rule has one
   std::int64_t block_tokens = 1;         // KV page
   std::int64_t latent_block_tokens = 0;  // of caches of the latent, where the kernel wants others
   // Where recurrent layers stand beside attention, pages of attention are made as large as a
@@ -155,6 +164,14 @@ struct EnginePolicy {
   // The fraction that holds for a plan: what was given, or by ranks.
   double fraction(int tensor) const;
   bool card_resolved = false;  // `on_card` has run: what was set since stays
+
+  // Models with a vision tower. Images and films that a prompt may have (0: no limit, -1: none),
+  // and the frames that a film is taken to have at most.
+  MediaProfile media_profile = MediaProfile::none;
+  std::int64_t media_images = 1, media_films = 1, media_frames = 16;
+  bool media_takes_images = false;  // films are what images of a prompt leave of the context
+  // SGLang gives up a share of its derived fraction for the tower, by layers * width^2.
+  bool media_reserve = false;
 
   std::int64_t vocabulary_padding = 1;  // rows of embedding and head are padded to a multiple
   bool flash_attention = true;          // scores are never materialised

@@ -14,10 +14,10 @@ namespace {
 using Terms = std::vector<MemoryTerm>;
 
 // What torch's allocator holds: neither the device context nor what libraries take beside it.
-const Terms kAllocated = {MemoryTerm::weights,   MemoryTerm::kv_cache,  MemoryTerm::activations,
-                          MemoryTerm::logits,    MemoryTerm::gradients, MemoryTerm::master_weights,
-                          MemoryTerm::optimizer, MemoryTerm::adapters,  MemoryTerm::gathered,
-                          MemoryTerm::workspaces};
+const Terms kAllocated = {
+    MemoryTerm::weights,  MemoryTerm::kv_cache,  MemoryTerm::activations,    MemoryTerm::logits,
+    MemoryTerm::media,    MemoryTerm::gradients, MemoryTerm::master_weights, MemoryTerm::optimizer,
+    MemoryTerm::adapters, MemoryTerm::gathered,  MemoryTerm::workspaces};
 
 Terms with(Terms terms, std::initializer_list<MemoryTerm> more) {
   terms.insert(terms.end(), more);
@@ -112,7 +112,7 @@ std::optional<Refusal> take_component(const Row& row, Case& c) {
   } else if (component == "kv_cache") {
     r.terms = {MemoryTerm::kv_cache};
   } else if (component == "activations") {
-    r.terms = {MemoryTerm::activations, MemoryTerm::logits};
+    r.terms = {MemoryTerm::activations, MemoryTerm::logits, MemoryTerm::media};
   } else if (component == "compute_buffer") {
     // vLLM's is the pool of its captured graphs; llama.cpp's the buffers of one forward.
     r.terms = engine == "vllm" ? Terms{MemoryTerm::graphs}
@@ -168,6 +168,7 @@ void take_switches(const Row& row, PlanRequest& p) {
   p.eight_bit_weights = stated(row, "eight_bit_weights");
   if (row.whole("mtp_layers").value_or(0) > 0) p.trains_drafts = true;
   p.offload_activations = stated(row, "offload_activations");
+  p.reshard = stated(row, "reshard");
   p.expert_tensor = small(row, "etp");
   p.optimizer_groups = small(row, "optimizer_groups");
   p.interleave_group = small(row, "interleave_group");
@@ -185,7 +186,9 @@ std::optional<Refusal> take_training(const Row& row, std::string_view task, Case
   if (task == "train-lora") j.method = TuneMethod::lora;
   if (task == "train-qlora") j.method = TuneMethod::qlora;
   if (auto r = take_adapters(row, c)) return r;
-  const auto sequence = row.whole("context_len");
+  auto sequence = row.whole("context_len");
+  // What is loaded before the first step does not depend on it.
+  if (!sequence && row.text("component") == "weights") sequence = 1;
   if (!sequence || *sequence < 1) return Refusal{RefusalReason::input_missing, "context_len"};
   j.sequence = sequence;
   j.input_tokens = row.whole("source_len");
@@ -212,6 +215,27 @@ std::optional<Refusal> take_items(const Row& row, Case& c) {
   c.question.job.kind = JobKind::batch;
   c.question.job.requests = static_cast<double>(batch);
   c.question.plan.micro_batch = static_cast<std::int32_t>(batch);
+  return std::nullopt;
+}
+
+// A step of training over them.
+std::optional<Refusal> take_item_training(const Row& row, std::string_view task, Case& c) {
+  if (task != "train-full") return Refusal{RefusalReason::method_not_supported, std::string(task)};
+  if (auto r = take_items(row, c)) return r;
+  JobRequest& j = c.question.job;
+  PlanRequest& p = c.question.plan;
+  j.kind = JobKind::train;
+  j.requests.reset();
+  const double steps = static_cast<double>(row.whole("global_batch").value_or(0)) /
+                       std::max(1, *p.micro_batch * p.data.value_or(1));
+  j.global_batch = static_cast<std::int64_t>(*p.micro_batch) * p.data.value_or(1) *
+                   std::max<std::int64_t>(1, static_cast<std::int64_t>(steps));
+  j.samples = static_cast<double>(*j.global_batch);
+  j.epochs = 1;
+  if (auto r = take_adapters(row, c)) return r;
+  if (const auto optimizer = optimizer_of(row.text("optimizer"))) p.optimizer = optimizer;
+  if (const std::string_view recompute = row.text("recompute"); recompute == "full")
+    p.recompute = Recompute::full;
   return std::nullopt;
 }
 
@@ -311,8 +335,10 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
     return Refusal{RefusalReason::method_not_supported, std::string(offload)};
   // A cache and a whole file are the same wherever their parts lie.
   const std::string_view component = row.text("component");
-  const bool of_plan = row.text("task").substr(0, 5) == "train" && offload == "weights+optimizer";
-  if (of_plan) c.question.plan.offload_weights = c.question.plan.offload_optimizer = true;
+  const bool trains = row.text("task").substr(0, 5) == "train";
+  const bool of_plan = trains && (offload == "weights+optimizer" || offload == "optimizer");
+  if (of_plan) c.question.plan.offload_optimizer = true;
+  if (of_plan && offload != "optimizer") c.question.plan.offload_weights = true;
   if (offload == "model" && whole_items(c))
     c.question.plan.offload_weights = true;
   else if (!offload.empty() && !of_plan && !by_ggml(row) && component != "kv_cache" &&
@@ -362,7 +388,8 @@ CaseOrRefusal read_memory_case(const Row& row, const RowNames& names) {
     c.assumptions.push_back({"n_gpus", message(EvidenceMessage::one_card, cards)});
   if (auto r = take_card(row, names, cards, c)) return *r;
   if (training) {
-    if (auto r = take_training(row, task, c)) return *r;
+    if (auto r = whole_items(c) ? take_item_training(row, task, c) : take_training(row, task, c))
+      return *r;
   } else {
     if (auto r = take_inference(row, c)) return *r;
   }

@@ -21,6 +21,10 @@ inline constexpr Formula host_weights{"memory.host_weights", "embedding + layers
 inline constexpr Formula kv_cache{"memory.kv_cache", "sequences * bytes_per_sequence"};
 inline constexpr Formula forward_peak{"memory.forward_peak",
                                       "tokens * (layer_peak + copies * hidden * element)"};
+inline constexpr Formula encoder_run{"memory.multimodal_profile",
+                                     "items * patches * (layer_peak + input * element)"};
+inline constexpr Formula encoder_cache{"memory.multimodal_profile",
+                                       "items * tokens * width * element"};
 inline constexpr Formula logits{"memory.logits", "rows * vocabulary * value_bytes"};
 inline constexpr Formula compute_buffer{"memory.compute_buffer", "beside_logits + logits"};
 inline constexpr Formula saved{"memory.saved_activations", "tokens * saved * in_flight + ends"};

@@ -113,6 +113,15 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
                           "one rank",
                           {{"items", items, ""}, {"item", item, "B"}, {"largest", largest, "B"}}};
   });
+  // Temporaries of the optimizer's step meet no activations.
+  const double step = !serving_ && plan.optimizer == Optimizer::adamw
+                          ? divided(parameters * std::max(state.weight, state.master), 1) *
+                                engine_.optimizer_step_bytes / 4
+                          : 0;
+  if (step > m[MemoryTerm::activations] + m[MemoryTerm::gathered]) {
+    m[MemoryTerm::activations] = step;
+    m[MemoryTerm::gathered] = 0;
+  }
   add_runtime(plan, m, recorder);
   m[MemoryTerm::fragmentation] = engine_.fragmentation * m[MemoryTerm::activations];
   return m;

@@ -22,6 +22,7 @@ enum class MemoryTerm : std::uint8_t {
   kv_cache,     // for the asked sequences and context (or the pool an engine reserves)
   activations,  // peak of one forward (inference) or saved for backward (training)
   logits,
+  media,  // images and films that a server runs at start, beyond its activations
   gradients,
   master_weights,
   optimizer,

@@ -91,6 +91,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     if (auto tower = std::get_if<Stack>(&c.body); tower && c.role == ComponentRole::vision_tower) {
       m.tower_bytes_ += d(trigon::weight_bytes(*tower).value());
       m.tower_parameters_ += d(count_parameters(*tower).total);
+      if (tower->media && tower->media->tokens > 0 && tower->media->patches > 0) m.tower_ = tower;
     }
   std::vector<std::uint16_t> kind_of_run;
   for (const Stack* stack : m.stacks_) {
@@ -304,6 +305,7 @@ FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
 //   total fraction:  weights + kv + activations + ... <= f * total; graphs and, in newer
 //                    versions, the device context lie outside the fraction
 //   free fraction:   kv <= f * (total - rest)
+//   granted share:   kv <= share * (f * total - rest)
 //   static fraction: weights + kv <= f * (total - context and communicators), and everything <=
 //                    total; f may follow from what the engine reserves, in thousandths
 Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
@@ -324,12 +326,16 @@ Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
       }
       case PoolRule::free_fraction:
         return std::min(total, f * total + (1 - f) * (all - kv));
+      case PoolRule::granted_share:
+        return std::min(total,
+                        engine_.pool_share * f * total + (1 - engine_.pool_share) * (all - kv));
       case PoolRule::static_fraction: {
         double share = f;
         if (engine_.derives_fraction()) {
           const double kept =
               engine_.reserve(plan.tensor, plan.pipeline, Bytes::base(total)).in_base();
           share = std::clamp(std::round(1000 * (total - kept) / total) / 1000, 0.0, 1.0);
+          share *= media_share();
         }
         return std::min(total, share * (total - before) + (all - kv - m[MemoryTerm::weights]));
       }

@@ -124,6 +124,12 @@ class MemoryModel {
   double activation_element(const Plan& plan) const;
   bool weight_only(const Plan& plan) const;
   double unpacked_bytes(const Plan& plan, int stage) const;
+  struct MediaRun;
+  MediaRun media_run(const Load& load, double budget) const;
+  template <class Recorder>
+  double media_bytes(const Plan& plan, const Load& load, double budget, double others,
+                     Recorder& recorder) const;
+  double media_share() const;
   double graph_bytes(const Plan& plan) const;
   double collective_bytes(int ranks) const;
   template <class Recorder>
@@ -181,6 +187,7 @@ class MemoryModel {
   double capability_ = 0;  // compute capability of an NVIDIA card
   double channels_ = 0;    // that a communicator opens between the ranks of a node
   double tower_bytes_ = 0, tower_parameters_ = 0;  // of vision towers
+  const Stack* tower_ = nullptr;                   // that images of known limits go through
   std::vector<const Layer*> kinds_;                // distinct layers
   std::vector<const Stack*> kind_stacks_;          // the stack of each
   std::vector<char> kind_shared_;  // whether all layers of a kind are one set of weights

@@ -179,6 +179,10 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
     } else {
       m[MemoryTerm::activations] = peak;
     }
+    // Images run before the rest of the profile; what they gave stays through it.
+    if (tower_ && stage == 0)
+      m[MemoryTerm::media] = media_bytes(
+          plan, load, tokens, m[MemoryTerm::activations] + m[MemoryTerm::logits], recorder);
     recorder.step([&] {
       return DerivationStep{
           &memory_formula::forward_peak,

@@ -91,7 +91,11 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   const double apart = engine_.ends_stay_gathered && plan.zero >= 3
                            ? (dense.tables + dense.heads) * state.weight
                            : 0;
-  const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_shards);
+  // A vision tower is frozen, in its own format and whole on every tensor rank (ms-swift's
+  // freeze_vit and mcore_bridge).
+  const double tower =
+      stage == 0 ? tower_bytes_ / (plan.zero >= 3 ? std::max(1.0, dense_shards) : 1) : 0;
+  const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_shards) + tower;
   m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3) + kept_whole;
   if (plan.offload_weights) m[MemoryTerm::weights] = 0;
   recorder.step([&] {

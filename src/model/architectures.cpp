@@ -51,6 +51,7 @@ const ArchitectureRow kArchitectures[] = {
      .experts = ExpertRule::interleaved,
      .adjust = adjust_llama4},
     {.name = "LlavaForConditionalGeneration", .model_type = "llava"},
+    {.name = "LlavaNextForConditionalGeneration", .model_type = "llava_next"},
     {.name = "LlavaLlamaForCausalLM", .model_type = "llava_llama"},
     // Qwen.
     {.name = "QWenLMHeadModel",

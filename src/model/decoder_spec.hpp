@@ -95,6 +95,7 @@ struct VisionSpec {
   std::vector<Linear> projector;             // to the language model
   std::int64_t patch_pixels = 0;             // side of the square that becomes one token
   std::optional<std::int64_t> image_tokens;  // where an image has one size
+  std::optional<MediaInput> media;           // its largest image
 };
 
 struct DecoderSpec {

@@ -212,6 +212,17 @@ struct Tail {
   bool pooled = false;
 };
 
+// The largest image that a processor lets through, and how a film meets the tower.
+struct MediaInput {
+  std::int64_t patches = 0;         // positions of the image in the tower
+  std::int64_t tokens = 0;          // of the image in the language model
+  std::int64_t patch_elements = 0;  // values of a patch as it enters the tower
+  std::int64_t token_width = 0;     // elements that a token leaves the tower with
+  // Films: frames that share a patch, each pair as large as an image; 0: films are no larger than
+  // an image.
+  std::int64_t frames_of_patch = 0;
+};
+
 struct Stack {
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;  // rows of the embedding as stored
@@ -235,8 +246,9 @@ struct Stack {
   bool generates = true;
   // Every input is padded to so many positions (Whisper: 30 s are 1500).
   std::optional<std::int64_t> fixed_length;
-  double seconds_of_input = 0;  // of sound in `fixed_length` positions; 0: not sound
-  double label_share = 1;       // positions whose logits training needs: 0.15 of a masked LM
+  double seconds_of_input = 0;      // of sound in `fixed_length` positions; 0: not sound
+  std::optional<MediaInput> media;  // of a vision tower, where its processor's limits are known
+  double label_share = 1;           // positions whose logits training needs: 0.15 of a masked LM
   std::optional<std::int64_t> max_context;
   std::int64_t layers() const {
     std::int64_t n = 0;

@@ -123,9 +123,13 @@ Result<DecoderSpec> read_model_sheet(const FactSheet& sheet) {
   config.push_back({"architectures", Json{{JsonArray{Json{{*architecture}}}}}});
   translate(sheet, kWords, config);
   // Fields that one architecture alone has keep their published name.
-  constexpr std::string_view own = "config.";
-  for (const Fact& f : sheet.facts)
+  constexpr std::string_view own = "config.", seen = "vision.";
+  JsonObject tower;
+  for (const Fact& f : sheet.facts) {
     if (f.key.rfind(own, 0) == 0) config.push_back({f.key.substr(own.size()), json_of(f.value)});
+    if (f.key.rfind(seen, 0) == 0) tower.push_back({f.key.substr(seen.size()), json_of(f.value)});
+  }
+  if (!tower.empty()) config.push_back({"vision_config", Json{{std::move(tower)}}});
   JsonObject method;
   translate(sheet, kQuantisationWords, method);
   if (!method.empty()) config.push_back({"quantization_config", Json{{std::move(method)}}});

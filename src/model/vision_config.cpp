@@ -15,6 +15,7 @@ enum class Projector : std::uint8_t {
   mlp,         // two layers from the tower's width (LLaVA)
   single,      // one layer (Gemma 3)
   shuffled,    // pixel shuffle through an adapter of its own, then one layer (Llama 4)
+  stacked,     // neighbours side by side, a norm, then two layers (InternVL)
   merged_two   // a merging layer back to the tower's width, then two (Mistral 3)
 };
 
@@ -22,26 +23,37 @@ struct TowerRow {
   std::string_view type;  // vision_config.model_type
   bool rms = false, bias = true, gated = false;
   bool patch_bias = false, learned_positions = true, class_token = false;
+  bool scaled_layers = false;
   std::int64_t outer_norms = 0;  // of the tower's width, outside the layers
   Projector projector = Projector::mlp;
   bool projector_bias = true;
+  // Of the processor published with the checkpoints (preprocessor_config.json): the most pixels of
+  // an image, the most tiles that an image is cut into, a thumbnail included.
+  std::int64_t most_pixels = 0, most_tiles = 1;
+  bool films = false;  // each pair of a film's frames may be as large as an image
 };
 
 constexpr std::array kTowers = {
     TowerRow{.type = "qwen2_vl",
              .learned_positions = false,
              .outer_norms = 1,
-             .projector = Projector::merged_mlp},
+             .projector = Projector::merged_mlp,
+             .most_pixels = 12845056,
+             .films = true},
     TowerRow{.type = "qwen2_5_vl",
              .rms = true,
              .gated = true,
              .learned_positions = false,
              .outer_norms = 1,
-             .projector = Projector::merged_mlp},
+             .projector = Projector::merged_mlp,
+             .most_pixels = 12845056,
+             .films = true},
+    // A film has 25,165,824 pixels over all its frames, in pairs: fewer tokens than an image.
     TowerRow{.type = "qwen3_vl",
              .patch_bias = true,
              .outer_norms = 1,
-             .projector = Projector::merged_mlp},
+             .projector = Projector::merged_mlp,
+             .most_pixels = 16777216},
     TowerRow{.type = "siglip_vision_model",
              .patch_bias = true,
              .outer_norms = 1,
@@ -60,7 +72,16 @@ constexpr std::array kTowers = {
              .class_token = true,
              .outer_norms = 2,
              .projector = Projector::shuffled,
-             .projector_bias = false},
+             .projector_bias = false,
+             .most_tiles = 17},
+    // InternViT scales each sub-layer's output by a learned vector; its last norm is in the
+    // projector.
+    TowerRow{.type = "intern_vit_6b",
+             .patch_bias = true,
+             .class_token = true,
+             .scaled_layers = true,
+             .projector = Projector::stacked,
+             .most_tiles = 13},
     TowerRow{.type = "glm4v_moe_vision",
              .rms = true,
              .bias = false,
@@ -129,12 +150,67 @@ void add_projector(const TowerRow& t, ConfigReader& c, std::int64_t text, Vision
                      projection(capped(c.integer({"vision_output_dim"}), outer), text, false)};
       return;
     }
+    case Projector::stacked: {
+      // pixel_shuffle by a half: four neighbours.
+      v.projector = {projection(4 * v.hidden, text, true), projection(text, text, true)};
+      v.vectors += 2 * 4 * v.hidden;
+      return;
+    }
     case Projector::merged_two:
       v.projector = {projection(wide, v.hidden, false),
                      projection(v.hidden, text, t.projector_bias),
                      projection(text, text, t.projector_bias)};
       return;
   }
+}
+
+// Tokens of the largest image where it is cut into tiles of the tower's size by a list of grids
+// (LLaVA-NeXT, arXiv:2310.03744 and its code): the whole image once more, rows end with a token.
+std::int64_t tiled_tokens(ConfigReader& outer, std::int64_t side, std::int64_t in_side,
+                          std::int64_t* tiles) {
+  const Json* grids = outer.any({"image_grid_pinpoints"});
+  if (!grids || !grids->array() || side < 1) return 0;
+  std::int64_t most = 0;
+  for (const Json& grid : *grids->array()) {
+    if (!grid.array() || grid.array()->size() != 2) continue;
+    const auto height = (*grid.array())[0].integer(), width = (*grid.array())[1].integer();
+    if (!height || !width || *height < side || *width < side || *height > (1 << 15) ||
+        *width > (1 << 15))
+      continue;
+    const std::int64_t rows = *height / side * in_side, columns = *width / side * in_side;
+    const std::int64_t tokens = rows * columns + rows + in_side * in_side;
+    if (tokens <= most) continue;
+    most = tokens;
+    *tiles = (*height / side) * (*width / side) + 1;
+  }
+  return most;
+}
+
+// The largest image and what it takes, where the processor's limits are known.
+std::optional<MediaInput> largest_image(const TowerRow& t, ConfigReader& outer, const VisionSpec& v,
+                                        std::int64_t patch, std::int64_t side, std::int64_t merge,
+                                        std::int64_t text) {
+  if (!v.recognised || patch < 1) return std::nullopt;
+  MediaInput m;
+  m.patch_elements = v.patch_elements;
+  m.token_width = v.projector.empty() ? text : v.projector.back().out;
+  const std::int64_t in_side = side / patch;
+  if (t.most_pixels > 0) {
+    m.patches = t.most_pixels / (patch * patch);
+    m.tokens = m.patches / (merge * merge);
+    // What deep stacks give lies beside each token (qwen3_vl.py of vLLM).
+    if (t.projector == Projector::merged_mlp)
+      m.token_width *= static_cast<std::int64_t>(v.projector.size() / 2);
+  } else if (in_side > 0 && v.image_tokens) {
+    std::int64_t tiles = t.most_tiles;
+    const std::int64_t cut = tiled_tokens(outer, side, in_side, &tiles);
+    m.patches = tiles * (in_side * in_side + (t.class_token ? 1 : 0));
+    m.tokens = cut > 0 ? cut : tiles * *v.image_tokens;
+  } else {
+    return std::nullopt;
+  }
+  if (t.films) m.frames_of_patch = 2;
+  return m;
 }
 
 }  // namespace
@@ -184,7 +260,10 @@ std::optional<VisionSpec> read_vision(ConfigReader& outer, std::int64_t text_hid
     v.image_tokens = static_cast<std::int64_t>(static_cast<double>(patches) * *shuffle * *shuffle);
   else if (patches > 0)
     v.image_tokens = patches / (merge * merge);
+  if (t.projector == Projector::stacked) v.image_tokens = patches / 4;
+  if (t.scaled_layers) v.vectors += 2 * v.layers * v.hidden;
   v.patch_pixels = patch * merge;
+  v.media = largest_image(t, outer, v, patch, side, merge, text_hidden);
   outer.merge(c);
   return v;
 }
@@ -227,6 +306,7 @@ Result<Stack> build_vision(const VisionSpec& v, const std::string& where) {
   }
   for (std::int64_t i = 0; i < v.outer_norms; ++i) s.final_norms.push_back(norm);
   if (v.vectors > 0) s.final_norms.push_back(Norm{v.vectors, false, v.format});
+  s.media = v.media;
   return s;
 }
 

@@ -8,7 +8,9 @@ namespace {
 struct Autoencoder {
   std::vector<std::int64_t> widths;  // of the levels, the finest first
   std::int64_t layers, latent;
-  bool moments;  // a 1 x 1 convolution on either side of the latent
+  bool moments;        // a 1 x 1 convolution on either side of the latent
+  bool attention;      // in the middle
+  std::int64_t codes;  // rows of a table that latents are taken from; 0: they are drawn
 };
 
 Autoencoder autoencoder_of(const NetworkSpec& spec) {
@@ -18,6 +20,8 @@ Autoencoder autoencoder_of(const NetworkSpec& spec) {
   a.layers = spec.whole("vae.layers");
   a.latent = spec.whole("latent");
   a.moments = spec.flag("vae.moments_convolution", true);
+  a.attention = spec.flag("vae.attention", true);
+  a.codes = spec.whole("vae.codes", 0);
   return a;
 }
 
@@ -31,10 +35,11 @@ ValueId pixel_attention(NetworkBuilder& b, ValueId x) {
   return b.add("add", x, b.tokens_to_image("image", y, h, w));
 }
 
-ValueId middle(NetworkBuilder& b, ValueId x) {
+ValueId middle(NetworkBuilder& b, ValueId x, const Autoencoder& a) {
   auto in_middle = b.scope("mid_block");
   x = residual_block(b, "resnets.0", x, b.channels(x));
-  return residual_block(b, "resnets.1", pixel_attention(b, x), b.channels(x));
+  if (a.attention) x = pixel_attention(b, x);
+  return residual_block(b, "resnets.1", x, b.channels(x));
 }
 
 }  // namespace
@@ -47,9 +52,16 @@ Graph autoencoder_decoder_graph(const NetworkSpec& spec) {
   const Autoencoder a = autoencoder_of(spec);
   const std::int64_t stride = latent_stride(spec);
   NetworkBuilder b(spec.source());
-  ValueId x = b.input({a.latent, spec.height() / stride, spec.image_width() / stride});
+  const std::int64_t h = spec.height() / stride, w = spec.image_width() / stride;
+  ValueId x;
+  if (a.codes > 0)
+    x = b.tokens_to_image(
+        "latent",
+        b.embedding("quantize.embedding", b.input({h * w}, Format::i64), a.codes, a.latent), h, w);
+  else
+    x = b.input({a.latent, h, w});
   if (a.moments) x = convolution_1x1(b, "post_quant_conv", x, a.latent);
-  x = middle(b, convolution_3x3(b, "decoder.conv_in", x, a.widths.back()));
+  x = middle(b, convolution_3x3(b, "decoder.conv_in", x, a.widths.back()), a);
   for (std::size_t i = a.widths.size(); i-- > 0;) {
     auto in_level = b.scope("up_blocks." + std::to_string(a.widths.size() - 1 - i));
     for (std::int64_t j = 0; j <= a.layers; ++j)
@@ -70,9 +82,11 @@ Graph autoencoder_encoder_graph(const NetworkSpec& spec) {
       x = residual_block(b, "resnets." + std::to_string(j), x, a.widths[i]);
     if (i + 1 < a.widths.size()) x = convolution_3x3(b, "downsamplers.0", x, a.widths[i], 2);
   }
-  x = norm_silu(b, "conv_norm_out", middle(b, x));
-  x = convolution_3x3(b, "conv_out", x, 2 * a.latent);
-  if (a.moments) x = convolution_1x1(b, "quant_conv", x, 2 * a.latent);
+  x = norm_silu(b, "conv_norm_out", middle(b, x, a));
+  // A mean and a variance where latents are drawn.
+  const std::int64_t out = (a.codes > 0 ? 1 : 2) * a.latent;
+  x = convolution_3x3(b, "conv_out", x, out);
+  if (a.moments) x = convolution_1x1(b, "quant_conv", x, out);
   return b.finish({x});
 }
 

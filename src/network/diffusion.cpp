@@ -24,6 +24,7 @@ Graph denoiser(const NetworkSpec& spec) {
   if (kind == "dit") return dit_graph(spec);
   if (kind == "pixart") return pixart_graph(spec, tokens);
   if (kind == "mmdit") return mmdit_graph(spec, tokens);
+  if (kind == "uvit") return uvit_graph(spec, tokens);
   if (kind == "flux") return flux_graph(spec, tokens);
   return unet_graph(spec, tokens);
 }

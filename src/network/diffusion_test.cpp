@@ -70,6 +70,22 @@ TEST(Diffusion, ComponentsHaveTheParametersOfThePublishedWeights) {
   }
 }
 
+// arXiv:2401.01808, table 1: a transformer of 603 million parameters, a VQ-GAN of 146, a text
+// encoder of 123.
+TEST(Diffusion, AmusedHasThePublishedParts) {
+  const Model m = model_of("amused-256");
+  auto millions = [&](std::string_view name) {
+    return static_cast<double>(count_parameters(graph_of(m, name))) / 1e6;
+  };
+  EXPECT_NEAR(millions("denoiser"), 603, 2);
+  EXPECT_NEAR(millions("decoder") + millions("encoder"), 146, 2);
+  EXPECT_NEAR(millions("clip_l"), 123, 2);
+  // At 512 pixels the transformer sees as many tokens, between two convolutions of side two.
+  EXPECT_EQ(count_parameters(graph_of(model_of("amused-512"), "denoiser")) -
+                count_parameters(graph_of(m, "denoiser")),
+            2 * (768 * 768 * 4 + 768));
+}
+
 double work_outside_attention(const Graph& g) {
   double sum = 0;
   for (const GraphNode& n : g.nodes)

@@ -10,6 +10,8 @@ Graph dit_graph(const NetworkSpec& spec);  // conditioned on a class
 Graph pixart_graph(const NetworkSpec& spec, std::int64_t tokens);
 // Image and text in one attention.
 Graph mmdit_graph(const NetworkSpec& spec, std::int64_t tokens);
+// Codes of the latent by a masked transformer between convolutional blocks.
+Graph uvit_graph(const NetworkSpec& spec, std::int64_t tokens);
 Graph flux_graph(const NetworkSpec& spec, std::int64_t tokens);
 
 }  // namespace trigon

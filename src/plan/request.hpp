@@ -37,8 +37,9 @@ struct PlanRequest {
   std::optional<bool> fused_experts;            // ik_llama.cpp's -fmoe
   // Tokens of one forward: llama.cpp's n_ubatch, the token budget of a server's step.
   std::optional<std::int64_t> chunk_tokens;
-  std::optional<std::int64_t> max_sequences;    // that a server ever batches
-  std::optional<std::int64_t> captured_graphs;  // how many decode batches are captured
+  std::optional<std::int64_t> max_sequences;              // that a server ever batches
+  std::optional<std::int64_t> media_images, media_films;  // of a prompt; see EnginePolicy
+  std::optional<std::int64_t> captured_graphs;            // how many decode batches are captured
 };
 
 // Copies what no search varies: optimizer, offloading, and how experts and recomputation are cut.

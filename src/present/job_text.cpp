@@ -17,6 +17,7 @@ constexpr std::array kTerms = {
     TermNames{PresentMessage::term_kv_cache, "kv_cache_bytes"},
     TermNames{PresentMessage::term_activations, "activations_bytes"},
     TermNames{PresentMessage::term_logits, "logits_bytes"},
+    TermNames{PresentMessage::term_media, "multimodal_profile_bytes"},
     TermNames{PresentMessage::term_gradients, "gradients_bytes"},
     TermNames{PresentMessage::term_master_weights, "master_weights_bytes"},
     TermNames{PresentMessage::term_optimizer, "optimizer_bytes"},
