@@ -23,6 +23,8 @@ inline constexpr Formula forward_peak{"memory.forward_peak",
                                       "tokens * (layer_peak + copies * hidden * element)"};
 inline constexpr Formula logits{"memory.logits", "rows * vocabulary * value_bytes"};
 inline constexpr Formula compute_buffer{"memory.compute_buffer", "beside_logits + logits"};
+inline constexpr Formula repacked{"memory.repacked", "copies"};
+inline constexpr Formula row_scratch{"memory.compute_buffer", "4 * tokens * inputs_and_rows"};
 inline constexpr Formula saved{"memory.saved_activations", "tokens * saved * in_flight + ends"};
 inline constexpr Formula gradients{
     "memory.gradients", "(dense / dense_shards + experts / expert_shards) * gradient_bytes"};
