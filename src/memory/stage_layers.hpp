@@ -19,7 +19,7 @@ struct MemoryModel::StageLayers {
   const MemoryModel* model = nullptr;
   int pipeline = 1, virtual_stages = 1, stage = 0, last = 0;
   std::int64_t gpu_layers = -1;
-  CardParts parts;
+  const CardShares* shares = nullptr;  // of the plan
   // Rows are split and everything else is with the main card.
   bool all_on_main = false;
   int main_card = 0;
@@ -42,7 +42,7 @@ struct MemoryModel::StageLayers {
     const std::int64_t units =
         gpu_layers < 0 ? model->layers_ + 1 : std::min(gpu_layers, model->layers_ + 1);
     if (all_on_main) return {first, stage == main_card ? first + units : first};
-    const LayerRange r = parts.layers(units, stage);
+    const LayerRange r = CardParts(*shares, pipeline).layers(units, stage);
     return {first + r.begin, first + r.end};
   }
   // The layers on a card of ggml, with their caches and what is not split by rows.
@@ -96,7 +96,7 @@ inline MemoryModel::StageLayers MemoryModel::stage_layers(const Plan& plan, int 
           stage,
           plan.last_stage_layers,
           plan.gpu_layers,
-          CardParts(plan.card_shares, cards),
+          &plan.card_shares,
           by_rows(plan) && engine_.row_split == RowSplit::main_card,
           std::min(plan.main_card, cards - 1)};
 }

@@ -74,7 +74,7 @@ JsonNode fit_json(const FitAnswer& a, const Asked& asked) {
     JsonNode part = JsonNode::object();
     part.set("flags", a.on_host->flags).set("report", report_json(a.on_host->report));
     if (!a.on_host->roomier.empty()) part.set("roomier_flags", a.on_host->roomier);
-    results.set("nearest", part);
+    results.set("in_part", part);
   }
   if (a.smallest) results.set("smallest_card", a.smallest->report.cluster.accelerator->id);
   if (a.derivation) results.set("derivation", derivation_json(a.derivation));

@@ -27,7 +27,7 @@ class Placement(unittest.TestCase):
         self.assertEqual(short, full)
         self.assertEqual((asked["split_mode"], asked["main_gpu"], asked["tensor_split"]),
                          ("row", 1, [3, 1]))
-        self.assertEqual(full["plan"]["text"], "tp1 pp2 split-row main-gpu1 shares3,1")
+        self.assertEqual(full["plan"]["text"], "pp2 split-row main-gpu1 shares3,1")
         _, slashes = self.report(*two, "-ts", "3/1", "-sm", "row", "-mg", "1")
         self.assertEqual(slashes, full)
 
@@ -88,7 +88,7 @@ class Placement(unittest.TestCase):
         self.assertEqual(self.run_it(*again, n)[0], 0)
         self.assertEqual(self.run_it(*again, str(int(n) + 1))[0], 1)
         code, out, _ = self.run_it(*words, "--json")
-        nearest = json.loads(out)["results"]["nearest"]
+        nearest = json.loads(out)["results"]["in_part"]
         self.assertEqual(nearest["flags"], "--engine llama.cpp --gpu-layers " + n)
         self.assertEqual(nearest["report"]["plan"]["gpu_layers"], int(n))
         self.assertGreater(nearest["report"]["host_memory_bytes"], 0)
