@@ -54,7 +54,12 @@ class HostPart {
   bool holds(const Plan& p) const {
     const Evaluation e = evaluate(tables_, p);
     const auto& host = s_.cluster.host.memory;
-    return e.fits && (!host || e.memory.host.total() <= host->in_base());
+    const Accelerator& card = *s_.cluster.accelerator;
+    double beside = e.memory.host.total();
+    if (host && beside > host->in_base()) return false;
+    // One memory for both: labels count a GB of it as 2^30 bytes.
+    if (card.unified_memory) beside += e.memory.total();
+    return e.fits && (!card.unified_memory || beside <= card.memory_nominal.in_base() / 1e9 * kGi);
   }
   bool roomy(const Plan& p) const { return holds(p) && has_room(tables_.memory, errors_, p); }
 

@@ -108,6 +108,18 @@ TEST(HostPart, TheHostMustHoldTheRest) {
   EXPECT_FALSE(fit_on_host(catalogues(), q, c, *a));
 }
 
+// Card and host of one memory hold the model once between them: 16 GiB have no room for 24 GiB of
+// weights, however they are dealt.
+TEST(HostPart, OneMemoryIsNotCountedTwice) {
+  auto model = catalogues().models.find("llama-2-13b");
+  ASSERT_TRUE(model);
+  const Question q = serve(*model, Format::bf16, 512);
+  ASSERT_NE(test::machine("m2-10core-16gb").accelerator, nullptr);
+  EXPECT_FALSE(part_of(q, "m2-10core-16gb"));
+  ASSERT_NE(test::machine("rtx-4060-ti-16gb").accelerator, nullptr);
+  EXPECT_TRUE(part_of(q, "rtx-4060-ti-16gb"));
+}
+
 Result<FitAnswer> asked(const Question& q, const char* hardware) {
   return fit(catalogues(), q, test::machine(hardware));
 }

@@ -80,7 +80,8 @@ TEST(GgmlRows, SharesSplitRowsInWholeBlocks) {
   p.card_shares = {3, 1};
   const Cards c = on_cards(test::llama2_7b(), ggml(), p, 2);
   const double layer = 2.0 * (4 * 3072 * 4096 + 2 * 8192 * 4096 + 3072.0 * 11008);
-  EXPECT_EQ(c.of[0][MemoryTerm::weights], 32 * (layer + kPadding) + 25 * kNorms + 2.0 * 23936 * 4096);
+  EXPECT_EQ(c.of[0][MemoryTerm::weights],
+            32 * (layer + kPadding) + 25 * kNorms + 2.0 * 23936 * 4096);
   EXPECT_EQ(c.of[0][MemoryTerm::weights] + c.of[1][MemoryTerm::weights],
             32 * (kMatrices + kNorms + 2 * kPadding) + kFinal + kHead);
 }
@@ -97,6 +98,39 @@ TEST(GgmlRows, PartsArePaddedToWholeRows) {
   const double width = 11264 - 128;  // 384 beyond 21 times 512
   EXPECT_EQ(odd.of[0][MemoryTerm::weights] + odd.of[1][MemoryTerm::weights],
             2.0 * (4 * 4096 * 4096 + 3 * 4096 * width) + kNorms + kFinal + kHead + 2 * 2 * 128);
+}
+
+// However cards share them, weights and caches are the same in sum; 4096 and 11264 columns need no
+// padding.
+TEST(GgmlRows, NothingIsLostOrCountedTwice) {
+  const Model m = test::decoder("even", {6, 4096, 32, 8, 128, 11264, 32000});
+  EnginePolicy main_card = ggml();
+  main_card.row_split = RowSplit::main_card;
+  for (int cards = 1; cards <= 5; ++cards)
+    for (int pattern = 0; pattern < 6; ++pattern)
+      for (std::int32_t gpu_layers : {-1, 0, 3, 6, 7}) {
+        Plan p;
+        p.gpu_layers = gpu_layers;
+        p.main_card = pattern % cards;
+        double sum[3] = {}, cache[3] = {}, host[3] = {};
+        for (int c = 0; pattern > 0 && c < cards; ++c)
+          p.card_shares[static_cast<std::size_t>(c)] =
+              static_cast<float>((pattern * (c + 1) + c * c) % 7);
+        for (int way = 0; way < 3; ++way) {
+          p.card_split = way == 0 ? CardSplit::layer : CardSplit::row;
+          const Cards all = on_cards(m, way == 2 ? main_card : ggml(), p, cards);
+          for (const RankMemory& r : all.of) {
+            sum[way] += r[MemoryTerm::weights];
+            cache[way] += r[MemoryTerm::kv_cache];
+          }
+          host[way] = all.of[0].host.weights + all.of[0].host.kv_cache;
+        }
+        for (int way = 1; way < 3; ++way) {
+          EXPECT_DOUBLE_EQ(sum[way], sum[0]) << cards << " " << pattern << " " << gpu_layers;
+          EXPECT_DOUBLE_EQ(cache[way], cache[0]) << cards << " " << pattern << " " << gpu_layers;
+          EXPECT_DOUBLE_EQ(host[way], host[0]) << cards << " " << pattern << " " << gpu_layers;
+        }
+      }
 }
 
 // Experts are no matrices of two dimensions: they stay with their layers.
