@@ -73,10 +73,10 @@ struct FitAnswer {
   Job job;
   std::vector<FitRow> rows;        // one with --on, all cards without
   std::optional<FitRow> smallest;  // of one card: the one with least memory that it fits
-  // What does not fit whole: the least of it in host memory that lets the rest fit.
-  std::optional<FittingChange> on_host;
   std::vector<Assumption> assumptions;
   std::optional<Derivation> derivation;
+  // What does not fit whole: the least of it in host memory that lets the rest fit.
+  std::optional<FittingChange> on_host{};
 };
 
 // `fit --on HARDWARE` without a model.
