@@ -74,6 +74,11 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
   app.add_option("arguments", out.arguments);
   // CLI11 takes the words from the back.
   std::vector<std::string> rest(words.rbegin(), words.rend() - 1);
+  // One dash before a name of several letters, as llama.cpp writes them.
+  for (std::string& w : rest)
+    if (w.size() > 2 && w[0] == '-' && w[1] != '-' &&
+        find_flag(std::string_view(w).substr(1, w.find('=') - 1)))
+      w.insert(0, 1, '-');
   try {
     app.parse(rest);
   } catch (const CLI::ArgumentMismatch& e) {

@@ -154,6 +154,9 @@ void read_plan(Reader& r, Asking& a) {
   r.take("memory-fraction", parse_fraction, plan.memory_fraction);
   r.take("gpu-layers", parse_whole, plan.gpu_layers);
   r.take("experts-on-host", parse_whole, plan.experts_on_host);
+  if (const Setting* sm = s.find("split-mode")) plan.card_split = card_split_of(sm->text);
+  r.take("main-gpu", parse_whole, plan.main_card);
+  r.take("tensor-split", parse_shares, plan.card_shares);
   plan.recompute = choose<Recompute>(
       s, "recompute",
       {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}});

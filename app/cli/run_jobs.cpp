@@ -69,6 +69,7 @@ Result<Output> run_fit(Call& call) {
   }
   auto answer = fit(*s->all, s->question, *cluster);
   if (!answer) return tl::unexpected(answer.error());
+  answer->on_host = fit_on_host(*s->all, s->question, *cluster, *answer);
   // Degrees that were fixed divide over several cards: then one card is no answer.
   const PlanRequest& fixed = s->question.plan;
   if (answer->rows.size() == 1 && !fixed.tensor && !fixed.pipeline && !fixed.data)

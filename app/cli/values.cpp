@@ -1,11 +1,14 @@
 #include "values.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "base/units.hpp"
 #include "flags.hpp"
 #include "model/format.hpp"
 #include "model/gguf_file_type.hpp"
+#include "plan/plan.hpp"
 #include "present/numbers.hpp"
 
 namespace trigon {
@@ -93,6 +96,27 @@ Result<std::vector<std::int64_t>> parse_pixels(std::string_view text, std::strin
     return fail(ErrorCode::bad_argument, message(AppMessage::bad_image_size, text),
                 std::string(where), message(BaseMessage::write_one_of, "224, 512x768"));
   return sizes;
+}
+
+Result<std::vector<float>> parse_shares(std::string_view text, std::string_view where) {
+  std::vector<float> out;
+  float sum = 0;
+  bool good = !text.empty();
+  for (std::size_t at = 0; good && at <= text.size();) {
+    // Both separators are llama.cpp's.
+    const std::size_t end = std::min(text.find_first_of(",/", at), text.size());
+    const std::string_view one = text.substr(at, end - at);
+    float share = -1;
+    const auto [stop, code] = std::from_chars(one.data(), one.data() + one.size(), share);
+    good = code == std::errc{} && stop == one.data() + one.size() && std::isfinite(share) &&
+           share >= 0 && out.size() < kMostShares;
+    out.push_back(share);
+    sum += share;
+    at = end + 1;
+  }
+  if (good && sum > 0 && std::isfinite(sum)) return out;
+  return fail(ErrorCode::bad_argument, message(AppMessage::bad_shares, text), std::string(where),
+              message(AppMessage::shares_are));
 }
 
 Result<NamedShapes> parse_shapes(std::string_view text, std::string_view where) {

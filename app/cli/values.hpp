@@ -20,6 +20,8 @@ Result<ServeLimits> parse_slo(std::string_view text, std::string_view where);
 Result<std::string> parse_date(std::string_view text, std::string_view where);
 // "224", or height and width "512x768".
 Result<std::vector<std::int64_t>> parse_pixels(std::string_view text, std::string_view where);
+// "3,1": parts of a whole for each card in turn, not all zero.
+Result<std::vector<float>> parse_shares(std::string_view text, std::string_view where);
 // "input=1x3x224x224", several with commas between them.
 using NamedShapes = std::map<std::string, std::vector<std::int64_t>>;
 Result<NamedShapes> parse_shapes(std::string_view text, std::string_view where);

@@ -63,12 +63,20 @@ struct FitRow {
   FitMark mark = FitMark::no;
   std::optional<Message> binding;  // what stops it, when it does not fit
 };
+// A change under which the job fits by Trigon's account.
+struct FittingChange {
+  std::string flags;  // "--context 9216", "--on 2xrtx-4090", "--gpu-layers 27"
+  PlanReport report;
+  std::string roomier;  // the like with room to spare, where the first is close to full
+};
 struct FitAnswer {
   Job job;
   std::vector<FitRow> rows;        // one with --on, all cards without
   std::optional<FitRow> smallest;  // of one card: the one with least memory that it fits
   std::vector<Assumption> assumptions;
   std::optional<Derivation> derivation;
+  // What does not fit whole: the least of it in host memory that lets the rest fit.
+  std::optional<FittingChange> on_host{};
 };
 
 // `fit --on HARDWARE` without a model.

@@ -25,13 +25,13 @@ double wish(const Setup& s, const Evaluation& e) {
   return serve.rate ? e[Metric::utilization] : 1 / e[Metric::requests_per_second];
 }
 
+}  // namespace
+
 bool has_room(const MemoryModel& memory, const MemoryErrors& errors, const Plan& plan) {
   const RankMemory rank = memory.fullest(plan).memory;
   const Range used = range_of(rank, errors), budget = memory.budget_bytes(plan, rank);
   return used.value <= kTightShare * budget.value && used.high <= budget.low;
 }
-
-}  // namespace
 
 Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling filling) {
   BestPlan out;

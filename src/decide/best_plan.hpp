@@ -20,6 +20,9 @@ struct BestPlan {
   SearchCounts counts;
 };
 
+// Whether a plan fits with room to spare, also at the high end of its range.
+bool has_room(const MemoryModel& memory, const MemoryErrors& errors, const Plan& plan);
+
 // How full memory may be where a smaller micro-batch or more recomputation would leave room:
 // tuned results run at the edge, advice keeps away from it.
 enum class Filling : std::uint8_t { to_the_edge, with_room };

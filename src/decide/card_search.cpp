@@ -161,6 +161,8 @@ std::int64_t fixed_ranks(const PlanRequest& p) {
   std::int64_t n = 1;
   for (const auto& degree : {p.tensor, p.pipeline, p.context, p.data})
     n = std::min<std::int64_t>(n * degree.value_or(1), std::int64_t{1} << 32);
+  if (p.card_shares && !p.pipeline) n *= static_cast<std::int64_t>(p.card_shares->size());
+  if (p.main_card) n = std::max<std::int64_t>(n, std::int64_t{1} + *p.main_card);
   return n;
 }
 
@@ -180,8 +182,12 @@ double speed_of(const CardResult& r) {
   return serve && serve->rate ? 1 / e[Metric::utilization] : e[Metric::requests_per_second];
 }
 
-CardResult search_card(const Catalogues& all, const Question& q, const Objective& o,
+CardResult search_card(const Catalogues& all, const Question& asked, const Objective& o,
                        const Accelerator& card) {
+  Question q = asked;
+  // Shares are those of one process: more cards run more of them.
+  if (q.plan.card_shares && !q.plan.pipeline)
+    q.plan.pipeline = static_cast<std::int32_t>(q.plan.card_shares->size());
   CardResult best = search_format(all, q, o, card, std::nullopt);
   best.stored_usd_total = best.usd_total;
   for (Format f : narrower_formats(q, o, card)) {

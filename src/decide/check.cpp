@@ -49,10 +49,11 @@ class Changes {
     constexpr std::size_t kMost = 4;
     if (out.size() >= kMost) return;
     auto a = fit(all_, q, cluster);
-    if (a && fits(*a)) out.push_back({std::move(flags), std::move(a->rows.front().report)});
+    if (a && fits(*a)) out.push_back({std::move(flags), std::move(a->rows.front().report), {}});
   }
 
   void serving(const FitAnswer& now) {
+    if (auto part = fit_on_host(all_, q_, cluster_, now)) out.push_back(std::move(*part));
     const auto& longest = now.rows.front().report[Metric::max_context_tokens];
     if (longest && q_.job.context && longest->low >= 256 &&
         longest->low < static_cast<double>(*q_.job.context)) {

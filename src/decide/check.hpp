@@ -8,12 +8,6 @@
 
 namespace trigon {
 
-// A change under which the job fits by Trigon's account.
-struct FittingChange {
-  std::string flags;  // "--context 9216", "--on 2xrtx-4090"
-  PlanReport report;
-};
-
 struct OomPrediction {
   FitAnswer now;
   std::optional<MemoryTerm> term;  // what the log's component is called here

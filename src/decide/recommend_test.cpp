@@ -122,5 +122,23 @@ TEST(SetUp, DocumentationRulesOutButNotWhatWasMeasured) {
   EXPECT_EQ(refused.error().what.id, message_id(DecideMessage::memory_all_used));
 }
 
+// Shares say how many cards one process has.
+TEST(Recommend, SharesSayHowManyCards) {
+  auto model = catalogues().models.find("llama-3.1-8b");
+  ASSERT_TRUE(model);
+  Question q = test::serving(*model, 0.01, 1000, 100);
+  q.engine = "llama.cpp";
+  q.plan.card_shares = {{3, 1}};
+  Objective o;
+  o.vendors = {"nvidia"};
+  auto a = recommend(catalogues(), q, o);
+  ASSERT_TRUE(a);
+  ASSERT_FALSE(a->ranked.empty());
+  for (const Candidate& c : a->ranked) {
+    EXPECT_EQ(c.report.plan.pipeline, 2);
+    EXPECT_EQ(c.report.cluster.count() % 2, 0);
+  }
+}
+
 }  // namespace
 }  // namespace trigon

@@ -136,8 +136,17 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
   // What the host computes is not timed, so neither is the whole.
   const bool all_on_cards =
       r.plan.gpu_layers < 0 || (s.stack && r.plan.gpu_layers > s.stack->layers());
-  const bool timed = all_on_cards && r.plan.experts_on_host == 0;
-  if (!timed) r.warnings.push_back(message(DecideMessage::host_part_untimed));
+  const bool on_host = !all_on_cards || r.plan.experts_on_host > 0;
+  const bool by_rows = r.plan.card_split == CardSplit::row && r.plan.pipeline > 1;
+  const bool timed = !on_host && !by_rows;
+  if (on_host) r.warnings.push_back(message(DecideMessage::host_part_untimed));
+  if (by_rows) r.warnings.push_back(message(DecideMessage::rows_untimed));
+  if (timed && r.plan.has_shares()) r.warnings.push_back(message(DecideMessage::shares_timed_even));
+  if (const double copies =
+          base.memory.host.repacked +
+          (s.engine.repacked_formats.empty() ? 0 : base.memory[MemoryTerm::gathered]);
+      copies > 0)
+    r.warnings.push_back(message(DecideMessage::repacked_copies, bytes(copies)));
   Basis time_basis = tables->device.engine.end_to_end
                          ? tables->device.engine.basis
                          : worse(tables->device.operators.basis, tables->device.engine.basis);

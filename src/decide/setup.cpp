@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decide/placement.hpp"
 #include "decide/support.hpp"
+#include "hardware/parse.hpp"
 #include "job/complete.hpp"
 #include "plan/legality.hpp"
 #include "plan/messages.hpp"
@@ -86,6 +88,8 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   const Accelerator& card = *cluster.accelerator;
   auto engine = engine_of(all, q, card);
   if (!engine) return tl::unexpected(engine.error());
+  if (auto refused = refused_placement(*engine, q.plan, cluster.count()))
+    return tl::unexpected(std::move(*refused));
   s.training = q.job.kind == JobKind::train || q.job.kind == JobKind::finetune;
   if (s.training ? !engine->trains : !engine->serves)
     return fail(ErrorCode::unsupported,
@@ -158,6 +162,14 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   if (q.plan.media_films) s.engine.media_films = limit(*q.plan.media_films);
   if (q.plan.max_sequences) s.engine.max_sequences = *q.plan.max_sequences;
   if (q.plan.captured_graphs) s.engine.captured_graphs = q.plan.captured_graphs;
+  if (q.plan.card_split == CardSplit::none && cluster.count() > 1) {
+    s.cluster.per_node = s.cluster.nodes = 1;
+    s.cluster.inter.reset();
+    s.cluster.written.clear();
+    s.cluster.written = write_hardware(s.cluster);
+    s.assumptions.push_back(
+        {"--split-mode", message(DecideMessage::assumed_idle_cards, cluster.count())});
+  }
   if (q.engine.empty())
     s.assumptions.push_back({"--engine", message(DecideMessage::assumed_engine, s.engine.id)});
   for (const Message& m : s.engine.assumptions) s.assumptions.push_back({"--engine", m});
@@ -181,6 +193,11 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   d.mean_bits = fixed.mean_bits.value_or(0);
   d.gpu_layers = fixed.gpu_layers.value_or(-1);
   d.experts_on_host = fixed.experts_on_host.value_or(0);
+  d.card_split = fixed.card_split.value_or(CardSplit::layer);
+  d.main_card = fixed.main_card.value_or(0);
+  if (fixed.card_shares)
+    std::copy_n(fixed.card_shares->begin(), std::min(fixed.card_shares->size(), kMostShares),
+                d.card_shares.begin());
   if (!s.stack) {
     // Networks are published in 32 bit and run in 16 unless something else is asked. Eight bits
     // are those of both operands; narrower weights are widened before they are multiplied.
@@ -218,6 +235,9 @@ void apply_formats(Plan& plan, const PlanDomain& formats, const Setup& s) {
   plan.mean_bits = formats.mean_bits;
   plan.gpu_layers = formats.gpu_layers;
   plan.experts_on_host = formats.experts_on_host;
+  plan.card_split = formats.card_split;
+  plan.main_card = formats.main_card;
+  plan.card_shares = formats.card_shares;
   plan.activations = formats.activations;
   plan.weights = formats.weights.value_or(s.model->weight_format);
 }

@@ -43,6 +43,10 @@ Result<EstimateAnswer> estimate(const Catalogues&, const Question&, const Cluste
 // The plan columns that are empty mean the best legal plan instead of the engine's default.
 Result<EstimateAnswer> estimate_best(const Catalogues&, const Question&, const Cluster&);
 Result<FitAnswer> fit(const Catalogues&, const Question&, const Cluster&);
+// Where the one row of an answer does not fit: what an engine that may leave layers or experts in
+// host memory would still hold on the cards.
+std::optional<FittingChange> fit_on_host(const Catalogues&, const Question&, const Cluster&,
+                                         const FitAnswer&);
 Result<FitAnswer> fit_everywhere(const Catalogues&, const Question&);
 Result<std::vector<ModelFitRow>> models_that_fit(const Catalogues&, const Question&,
                                                  const Cluster&);

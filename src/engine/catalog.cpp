@@ -119,6 +119,10 @@ constexpr std::array<std::pair<const char*, ExpertCopies>, 3> kExpertCopies = {
     {{"never", ExpertCopies::never},
      {"by_batch", ExpertCopies::by_batch},
      {"by_expert", ExpertCopies::by_expert}}};
+constexpr std::array<std::pair<const char*, RowSplit>, 3> kRowSplits = {
+    {{"never", RowSplit::never},
+     {"main_card", RowSplit::main_card},
+     {"by_layer", RowSplit::by_layer}}};
 constexpr std::array<std::pair<const char*, LogitsRows>, 2> kLogits = {
     {{"sampled_only", LogitsRows::sampled_only}, {"all_tokens", LogitsRows::all_tokens}}};
 constexpr std::array<std::pair<const char*, Launch>, 2> kLaunch = {
@@ -235,6 +239,13 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("fused_gates", &p.fused_gates);
   l.flag("heads_together", &p.heads_together);
   l.choice("expert_copies", kExpertCopies, &p.expert_copies);
+  l.flag("host_layers", &p.host_layers);
+  l.flag("head_first", &p.head_first);
+  l.flag("card_shares", &p.card_shares);
+  l.choice("row_split", kRowSplits, &p.row_split);
+  l.texts("repacked_formats", &p.repacked_formats);
+  l.flag("repacks_beside_cards", &p.repacks_beside_cards);
+  l.flag("rounds_by_type", &p.rounds_by_type);
   l.number("pipeline_input_copies", &p.pipeline_input_copies);
   l.whole("pipeline_passes", &p.pipeline_passes);
   l.whole("widened_rows", &p.widened_rows);
@@ -397,7 +408,9 @@ Result<EnginePolicy> EngineCatalog::find(std::string_view name, std::string_view
     if (first.empty()) first = since;
     if (!taken) continue;
     entries.push_back(&g);
-    if (!since.empty()) current = since;
+    // Entries stand in any order: the latest names what is known.
+    if (!since.empty() && (current.empty() || parse_version(current) <= parse_version(since)))
+      current = since;
     if (!since_date.empty()) current_date = since_date;
   }
   auto p = policy_from(*sheet, entries);

@@ -179,5 +179,31 @@ TEST(Versions, OrderByNumbers) {
   EXPECT_TRUE(parse_version("c264f65ff").empty());
 }
 
+// Entries of a sheet stand in any order; the newest names what is assumed, each sets what it knows.
+TEST_F(Engines, TheNewestEntryOfASheetIsNamed) {
+  const EnginePolicy newest = get("llama.cpp");
+  EXPECT_EQ(newest.version, "b8140");
+  EXPECT_TRUE(newest.flash_attention);
+  EXPECT_TRUE(newest.head_first);
+  EXPECT_EQ(newest.row_split, RowSplit::by_layer);
+  EXPECT_FALSE(newest.repacks_beside_cards);
+  EXPECT_EQ(get("llama.cpp-vulkan").version, "b7475");
+  EXPECT_EQ(get("llama.cpp-vulkan").row_split, RowSplit::never);
+}
+
+TEST_F(Engines, ReleasesOfLlamaCppDealLayersDifferently) {
+  auto at = [&](const char* version) { return get("llama.cpp", version); };
+  EXPECT_EQ(at("b1500").row_split, RowSplit::never);
+  EXPECT_EQ(at("b2833").row_split, RowSplit::main_card);
+  EXPECT_TRUE(at("b2833").rounds_by_type);
+  EXPECT_FALSE(at("b3500").rounds_by_type);
+  EXPECT_EQ(at("b4000").row_split, RowSplit::by_layer);
+  EXPECT_TRUE(at("b4000").repacked_formats.empty());
+  EXPECT_TRUE(at("b4300").repacks_beside_cards);
+  EXPECT_FALSE(at("b5000").repacks_beside_cards);
+  EXPECT_FALSE(at("b7000").head_first);
+  EXPECT_FALSE(get("ik_llama.cpp").head_first);
+}
+
 }  // namespace
 }  // namespace trigon

@@ -86,6 +86,13 @@ struct EagerRules {
 // Where a split over cards cuts the model.
 enum class Parallelism : std::uint8_t { tensor, layers };
 
+// ggml: what of a model lies where when its matrices are split over the cards by rows.
+enum class RowSplit : std::uint8_t {
+  never,      // no such mode
+  main_card,  // caches, small tensors and experts on the main card
+  by_layer    // dealt to the cards with their layers
+};
+
 // What selective recomputation drops, by the names of Megatron's --recompute-modules.
 struct RecomputeModules {
   bool attention = true;           // core_attn: scores and their softmax
@@ -203,6 +210,15 @@ struct EnginePolicy {
   // first is used (MLA).
   bool masks_converted = true, fused_norms = false, fused_gates = false, heads_together = true;
   ExpertCopies expert_copies = ExpertCopies::never;
+  bool host_layers = false;  // layers and experts may be left in host memory (-ngl, -ncmoe)
+  bool head_first = false;   // ... and the head is the last of what is left (-ngl 1 is the head)
+  bool card_shares = false;  // cards may take uneven shares, and one may take all (-ts, -sm none)
+  // What the CPU's kernels copy into a layout of their own: "q4_k@avx2". Where a card has pinned
+  // host memory that is used instead, unless `repacks_beside_cards`.
+  std::vector<std::string> repacked_formats;
+  bool repacks_beside_cards = false;
+  RowSplit row_split = RowSplit::never;
+  bool rounds_by_type = false;  // ... in blocks of rows that depend on the type of the matrix
   // ggml on MLA: keys and values may be kept both, mode 1 without flash attention transposes a
   // copy of the latent, 2 and 3 expand it under flash attention (ik_llama.cpp's -mla).
   bool latent_values_cached = false;

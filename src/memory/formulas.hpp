@@ -27,6 +27,8 @@ inline constexpr Formula encoder_cache{"memory.multimodal_profile",
                                        "items * tokens * width * element"};
 inline constexpr Formula logits{"memory.logits", "rows * vocabulary * value_bytes"};
 inline constexpr Formula compute_buffer{"memory.compute_buffer", "beside_logits + logits"};
+inline constexpr Formula repacked{"memory.repacked", "copies"};
+inline constexpr Formula row_scratch{"memory.compute_buffer", "4 * tokens * inputs_and_rows"};
 inline constexpr Formula saved{"memory.saved_activations", "tokens * saved * in_flight + ends"};
 inline constexpr Formula gradients{
     "memory.gradients", "(dense / dense_shards + experts / expert_shards) * gradient_bytes"};

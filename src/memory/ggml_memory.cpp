@@ -5,6 +5,7 @@
 
 #include "memory/compute_buffer.hpp"
 #include "memory/formulas.hpp"
+#include "memory/ggml_bits.hpp"
 #include "memory/memory_model.hpp"
 #include "memory/stage_layers.hpp"
 
@@ -32,22 +33,6 @@ MemoryModel::Totals MemoryModel::totals() const {
   t.rest += e.before;
   return t;
 }
-
-// Bits of what a quantiser treats alike; 0: as the checkpoint stores it.
-struct MemoryModel::GgmlBits {
-  bool as_stored = false;  // a GGUF file, or one of its types in the checkpoint's own formats
-  double layers = 0, experts = 0, head = 0, embedding = 0;
-
-  // A quantiser leaves vectors and routers in 32 bit (llama-quant.cpp).
-  double bytes(const WeightShare& w, double bits) const {
-    if (as_stored) return w.kept_bytes + w.matrix_bytes;
-    return 4 * w.kept_parameters + (bits > 0 ? w.matrix_parameters * bits / 8 : w.matrix_bytes);
-  }
-  double end_bytes(const WeightShare& w, double bits) const {
-    if (as_stored || bits <= 0) return w.kept_bytes + w.matrix_bytes;
-    return w.parameters() * bits / 8;
-  }
-};
 
 MemoryModel::GgmlBits MemoryModel::ggml_bits(const Plan& plan) const {
   GgmlBits b;
@@ -102,7 +87,9 @@ MemoryModel::GgmlWeights MemoryModel::ggml_weights(const Plan& plan, int stage) 
     const double one = bits.bytes(s.dense, bits.layers);
     const double experts = bits.bytes(s.experts, bits.experts);
     auto stored = [&](int n) { return kind_shared_[k] ? std::min(n, 1) : n; };
-    w.on_card += stored(layers.between(k, card)) * one + layers.between(k, with_experts) * experts;
+    w.on_card +=
+        by_rows(plan) ? row_weights(plan, stage, k) : stored(layers.between(k, card)) * one;
+    w.on_card += layers.between(k, with_experts) * experts;
     w.on_host += stored(layers.between(k, {0, host})) * one + layers.between(k, without) * experts;
   }
   const EndShare& e = ends_.front();
@@ -114,7 +101,11 @@ MemoryModel::GgmlWeights MemoryModel::ggml_weights(const Plan& plan, int stage) 
   if (!layers.head_on_card()) {
     w.on_host += head - (tied ? bits.end_bytes(e.head, bits.head) : 0);
   } else {
-    if (stage == plan.pipeline - 1) w.head = head;
+    if (layers.head_here()) w.head = head;
+    if (by_rows(plan)) {
+      const double matrix = bits.end_bytes(e.head, bits.head);
+      w.head += head_rows(plan, stage, matrix) - (layers.head_here() ? matrix : 0);
+    }
     if (tied) w.twice = embedding;
   }
   w.on_card += w.head;
@@ -146,7 +137,8 @@ ComputeBuffer MemoryModel::micro_batch(const Plan& plan, const Load& load) const
   b.fused_experts = engine_.fused_experts;
   b.expert_copies = engine_.expert_copies;
   // Devices overlap only where all layers lie on them whole (llama-context.cpp).
-  if (plan.pipeline > 1 && plan.gpu_layers < 0 && plan.experts_on_host == 0)
+  if (plan.pipeline > 1 && (plan.gpu_layers < 0 || plan.gpu_layers > layers_) &&
+      plan.experts_on_host == 0 && !by_rows(plan))
     b.input_copies = static_cast<int>(engine_.pipeline_input_copies);
   return b;
 }
@@ -184,8 +176,8 @@ DeviceBuffers MemoryModel::ggml_buffers(const Plan& plan, int stage,
   DeviceBuffers out;
   BufferRun run;
   run.layers = some_layers(card, plan);
-  run.first = stage == 0;
-  run.head = stage == plan.pipeline - 1 && layers.head_on_card() && stack_->generates;
+  run.first = card.begin == layers.on_host();
+  run.head = layers.head_here() && stack_->generates;
   if (!run.layers.empty() || run.head) out = compute_buffers(*stack_, run, pass);
   if (layers.on_host() == 0) return out;
   BufferRun host;
@@ -195,7 +187,7 @@ DeviceBuffers MemoryModel::ggml_buffers(const Plan& plan, int stage,
   alone.input_copies = 1;
   // The first card multiplies what the host holds, copied weight by weight, from 32 tokens on
   // (ggml_backend_cuda_offload_op). Without a card the CPU does it.
-  if (stage == 0 && pass.micro_batch >= 32) {
+  if (stage == (layers.all_on_main ? layers.main_card : 0) && pass.micro_batch >= 32) {
     const GgmlBits bits = ggml_bits(plan);
     const double stored = bits_per_element(info(main_format_).gguf ? main_format_ : plan.weights);
     host.copied_bits = bits.layers > 0 ? bits.layers : stored;
@@ -246,8 +238,26 @@ RankMemory MemoryModel::ggml_memory(const Plan& plan, int stage, const Load& loa
   m[MemoryTerm::weights] = weights.on_card;
   m.host.weights = weights.on_host;
   m.host.twice = weights.twice;
+  if (!repacked_.empty()) {
+    const std::int64_t host = layers.on_host();
+    const auto apart = std::clamp<std::int64_t>(plan.experts_on_host, 0, layers_);
+    m.host.repacked = repacked_bytes(plan, {0, host}, {0, std::max(apart, host)},
+                                     !layers.head_on_card() && stack_->generates);
+    // Where the device is the CPU itself, its layers are copied as well.
+    if (on_cpu_)
+      m[MemoryTerm::gathered] = repacked_bytes(plan, layers.on_card(), layers.on_card(),
+                                               layers.head_here() && stack_->generates);
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::repacked,
+                            m.host.repacked + m[MemoryTerm::gathered],
+                            "B",
+                            "host memory",
+                            {{"copies", m.host.repacked + m[MemoryTerm::gathered], "B",
+                              engine_.fact_id("repacked_formats")}}};
+    });
+  }
   if constexpr (Recorder::on) {
-    explain_weights(plan, stage, recorder);
+    if (!by_rows(plan)) explain_weights(plan, stage, recorder);
     recorder.step([&] {
       return DerivationStep{
           &memory_formula::end_weights,
@@ -296,10 +306,22 @@ RankMemory MemoryModel::ggml_memory(const Plan& plan, int stage, const Load& loa
 
   const ComputeBuffer pass = micro_batch(plan, load);
   const DeviceBuffers buffers = ggml_buffers(plan, stage, pass);
-  const bool head = stage == plan.pipeline - 1 && layers.head_on_card() && stack_->generates;
+  const bool head = layers.head_here() && stack_->generates;
   const double logits =
       head ? std::min(buffers.device, d(pass.micro_batch) * d(stack_->vocabulary) * 4) : 0;
   m[MemoryTerm::activations] = buffers.device - logits;
+  if (by_rows(plan)) {
+    const double scratch = row_scratch(plan, stage, d(pass.micro_batch));
+    m[MemoryTerm::activations] += scratch;
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::row_scratch,
+                            scratch,
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"tokens", d(pass.micro_batch), "tokens"},
+                             {"inputs_and_rows", scratch / (4 * d(pass.micro_batch)), ""}}};
+    });
+  }
   m[MemoryTerm::logits] = logits;
   m.host.buffers = buffers.host;
   recorder.step([&] {

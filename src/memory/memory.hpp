@@ -44,7 +44,8 @@ struct HostMemory {
   double kv_cache = 0;  // of those layers
   double buffers = 0;   // intermediates of what the CPU computes
   double twice = 0;     // of `weights`, what a card holds as well (a tied embedding)
-  double total() const { return weights + kv_cache + buffers; }
+  double repacked = 0;  // copies of weights in the layout of the CPU's kernels
+  double total() const { return weights + kv_cache + buffers + repacked; }
 };
 
 // Bytes on one rank, by term. Trivially copyable: this is what search looks at.

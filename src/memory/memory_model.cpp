@@ -128,6 +128,9 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     m.ends_.push_back(m.end_share(1 << i));
   }
   if (m.by_ggml()) m.totals_ = m.totals();
+  if (m.by_ggml()) m.take_repacked(cluster);
+  if (m.by_ggml() && m.engine_.row_split != RowSplit::never)
+    for (std::size_t k = 0; k < kinds; ++k) m.split_matrices_.push_back(m.split_matrices(k));
   return m;
 }
 

@@ -112,6 +112,30 @@ class MemoryModel {
     double on_host = 0, twice = 0, embedding = 0;
   };
   GgmlWeights ggml_weights(const Plan& plan, int stage) const;
+  // Split by rows: the matrices of a layer, and what of them a card has.
+  struct SplitMatrix {
+    std::int64_t rows = 0, columns = 0;
+    WeightShare share;
+    Format format = Format::bf16;
+  };
+  // Matrices that the CPU's kernels want in a layout of their own.
+  struct RepackShare {
+    double dense = 0, experts = 0;               // bytes of those that are stored so
+    WeightShare planned_dense, planned_experts;  // all that can be
+  };
+  void take_repacked(const Cluster& cluster);
+  RepackShare repack_share(const std::vector<NamedLinear>& linears) const;
+  double repacked_bytes(const Plan& plan, LayerRange layers, LayerRange experts, bool head) const;
+  bool by_rows(const Plan& plan) const {
+    return plan.card_split == CardSplit::row && plan.pipeline > 1 &&
+           engine_.row_split != RowSplit::never;
+  }
+  std::vector<SplitMatrix> split_matrices(std::size_t kind) const;
+  double rows_on_card(const Plan& plan, const SplitMatrix& matrix, double bytes, int home,
+                      int card) const;
+  double row_weights(const Plan& plan, int stage, std::size_t kind) const;
+  double head_rows(const Plan& plan, int stage, double bytes) const;
+  double row_scratch(const Plan& plan, int stage, double tokens) const;
   ComputeBuffer micro_batch(const Plan& plan, const Load& load) const;
   std::vector<BufferLayer> some_layers(LayerRange range, const Plan& plan) const;
   DeviceBuffers ggml_buffers(const Plan& plan, int stage, const ComputeBuffer& pass) const;
@@ -198,7 +222,13 @@ class MemoryModel {
   std::vector<std::uint16_t> kind_counts_;  // [layer x kinds]: layers of a kind before it
   std::vector<KindShare> shares_;           // [degree index x kinds]
   std::vector<EndShare> ends_;
+  std::vector<Format> repacked_;     // empty: none are
+  std::int64_t repacked_rows_ = 8;   // of a block in that layout
+  bool on_cpu_ = false;              // the device is a CPU
+  std::vector<RepackShare> repack_;  // of each kind
+  RepackShare repack_head_;
   Totals totals_;  // serving by ggml; `head` is empty where it is tied
+  std::vector<std::vector<SplitMatrix>> split_matrices_;  // of each kind, where rows may be split
   ShareRules rules_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/card_parts.hpp"
 #include "memory/memory_model.hpp"
 #include "plan/stages.hpp"
 
@@ -18,6 +19,10 @@ struct MemoryModel::StageLayers {
   const MemoryModel* model = nullptr;
   int pipeline = 1, virtual_stages = 1, stage = 0, last = 0;
   std::int64_t gpu_layers = -1;
+  const CardShares* shares = nullptr;  // of the plan
+  // Rows are split and everything else is with the main card.
+  bool all_on_main = false;
+  int main_card = 0;
 
   // Of a kind among the layers [begin, end).
   int between(std::size_t kind, LayerRange r) const {
@@ -25,22 +30,34 @@ struct MemoryModel::StageLayers {
     return model->kind_counts_[static_cast<std::size_t>(r.end) * kinds + kind] -
            model->kind_counts_[static_cast<std::size_t>(r.begin) * kinds + kind];
   }
-  // ggml: layers before the first that lies on a card.
-  std::int64_t on_host() const {
-    return gpu_layers < 0 ? 0 : std::max<std::int64_t>(model->layers_ - gpu_layers, 0);
+  // ggml: the first of the layers, and the head behind them, that lies on a card.
+  std::int64_t first_dealt() const {
+    const std::int64_t behind = model->engine_.head_first ? 1 : 0;
+    return gpu_layers < 0 ? 0 : std::max<std::int64_t>(model->layers_ + behind - gpu_layers, 0);
   }
-  // The layers on a card of ggml. Cards of one size take equal parts of all layers and the head
-  // (llama-model.cpp, load_tensors: the part of each layer by the split points).
-  LayerRange on_card() const {
-    const std::int64_t first = on_host();
+  std::int64_t on_host() const { return std::min(first_dealt(), model->layers_); }
+  // Of the layers and the head behind them that lie on cards, those of this card.
+  LayerRange dealt() const {
+    const std::int64_t first = first_dealt();
     const std::int64_t units =
         gpu_layers < 0 ? model->layers_ + 1 : std::min(gpu_layers, model->layers_ + 1);
-    auto from = [&](std::int64_t s) {
-      return std::min(first + (s * units + pipeline - 1) / pipeline, model->layers_);
-    };
-    return {from(stage), from(stage + 1)};
+    if (all_on_main) return {first, stage == main_card ? first + units : first};
+    const LayerRange r = CardParts(*shares, pipeline).layers(units, stage);
+    return {first + r.begin, first + r.end};
   }
-  bool head_on_card() const { return gpu_layers < 0 || gpu_layers > model->layers_; }
+  // The layers on a card of ggml, with their caches and what is not split by rows.
+  LayerRange on_card() const {
+    const LayerRange r = dealt();
+    return {std::min(r.begin, model->layers_), std::min(r.end, model->layers_)};
+  }
+  bool head_on_card() const {
+    if (gpu_layers < 0 || gpu_layers > model->layers_) return true;
+    return model->engine_.head_first && gpu_layers > 0;
+  }
+  bool head_here() const {
+    const LayerRange r = dealt();
+    return r.begin <= model->layers_ && model->layers_ < r.end;
+  }
 
   double count(std::size_t kind) const {
     if (model->by_ggml()) return between(kind, on_card());
@@ -72,8 +89,16 @@ struct MemoryModel::StageLayers {
 };
 
 inline MemoryModel::StageLayers MemoryModel::stage_layers(const Plan& plan, int stage) const {
-  return {this,  std::max(plan.pipeline, 1), serving_ ? 1 : std::max(plan.virtual_stages, 1),
-          stage, plan.last_stage_layers,     plan.gpu_layers};
+  const int cards = std::max(plan.pipeline, 1);
+  return {this,
+          cards,
+          serving_ ? 1 : std::max(plan.virtual_stages, 1),
+          stage,
+          plan.last_stage_layers,
+          plan.gpu_layers,
+          &plan.card_shares,
+          by_rows(plan) && engine_.row_split == RowSplit::main_card,
+          std::min(plan.main_card, cards - 1)};
 }
 
 }  // namespace trigon

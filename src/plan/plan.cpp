@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "plan/request.hpp"
@@ -19,7 +20,28 @@ constexpr std::array<std::pair<Optimizer, std::string_view>, 8> kOptimizers{{
     {Optimizer::sgd_momentum, "sgd_momentum"},
 }};
 
+std::string written(float share) {
+  std::array<char, 32> text{};
+  const auto [end, code] = std::to_chars(text.data(), text.data() + text.size(), share);
+  return code == std::errc{} ? std::string(text.data(), end) : std::string();
+}
+
+constexpr std::array<std::pair<CardSplit, std::string_view>, 3> kCardSplits{
+    {{CardSplit::layer, "layer"}, {CardSplit::row, "row"}, {CardSplit::none, "none"}}};
+
 }  // namespace
+
+std::string_view card_split_name(CardSplit s) {
+  for (const auto& [value, name] : kCardSplits)
+    if (value == s) return name;
+  return {};
+}
+
+std::optional<CardSplit> card_split_of(std::string_view name) {
+  for (const auto& [value, known] : kCardSplits)
+    if (known == name) return value;
+  return std::nullopt;
+}
 
 std::string_view optimizer_name(Optimizer o) {
   for (const auto& [value, name] : kOptimizers)
@@ -72,6 +94,14 @@ std::string write_plan(const Plan& p) {
   if (p.offload_activations) out += " offload-activations";
   if (p.gpu_layers >= 0) out += " gpu-layers" + std::to_string(p.gpu_layers);
   if (p.experts_on_host > 0) out += " experts-on-host" + std::to_string(p.experts_on_host);
+  if (p.card_split != CardSplit::layer)
+    out += " split-" + std::string(card_split_name(p.card_split));
+  if (p.main_card > 0) out += " main-gpu" + std::to_string(p.main_card);
+  if (p.has_shares()) {
+    out += " shares";
+    for (std::size_t i = 0; i < kMostShares && i < static_cast<std::size_t>(p.pipeline); ++i)
+      out += (i == 0 ? "" : ",") + written(p.card_shares[i]);
+  }
   if (!out.empty() && out[0] == ' ') out.erase(0, 1);
   return out;
 }

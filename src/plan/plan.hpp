@@ -1,6 +1,7 @@
 #pragma once
 // How a job runs on a cluster: a plain value, the same for serving and training.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,19 @@ enum class Optimizer : std::uint8_t {
 };
 std::string_view optimizer_name(Optimizer o);
 std::optional<Optimizer> optimizer_of(std::string_view name);
+
+// How ggml deals a model to several cards (-sm).
+enum class CardSplit : std::uint8_t {
+  layer,  // layers with their caches, in the order of the cards
+  row,    // each matrix by its rows, over all cards
+  none    // one card has everything
+};
+std::string_view card_split_name(CardSplit s);
+std::optional<CardSplit> card_split_of(std::string_view name);
+
+// Shares of the cards (-ts), in the order of the cards; all zero: equal ones.
+constexpr std::size_t kMostShares = 16;  // GGML_CUDA_MAX_DEVICES
+using CardShares = std::array<float, kMostShares>;
 
 struct Plan {
   std::int32_t tensor = 1;    // TP
@@ -72,8 +86,16 @@ struct Plan {
   // ggml: the last so many layers lie on cards, the head counting as one more (-1: all); routed
   // experts of the first so many layers lie in host memory.
   std::int32_t gpu_layers = -1, experts_on_host = 0;
+  CardSplit card_split = CardSplit::layer;
+  std::int32_t main_card = 0;  // -mg: has what rows are not split of, where that is not dealt
+  CardShares card_shares{};
 
   std::int32_t ranks() const { return tensor * pipeline * data * context; }
+  bool has_shares() const {
+    for (float share : card_shares)
+      if (share > 0) return true;
+    return false;
+  }
 };
 
 // "tp4 pp2 dp8 zero1 recompute": degrees of one are left out; plans of one card say "tp1".

@@ -2,6 +2,7 @@
 // What was fixed of a plan before anything is chosen.
 
 #include <optional>
+#include <vector>
 
 #include "engine/policy.hpp"
 #include "plan/plan.hpp"
@@ -23,6 +24,9 @@ struct PlanRequest {
   std::optional<double> mean_bits;                          // see Plan
   std::optional<Format> beside_experts;                     // see Plan
   std::optional<std::int32_t> gpu_layers, experts_on_host;  // see Plan
+  std::optional<CardSplit> card_split;                      // -sm
+  std::optional<std::int32_t> main_card;                    // -mg
+  std::optional<std::vector<float>> card_shares;            // -ts
   std::optional<double> memory_fraction;
   // Switches of the engine, where its flags or a measured row state them.
   std::optional<bool> flash_attention;

@@ -70,6 +70,12 @@ JsonNode fit_json(const FitAnswer& a, const Asked& asked) {
   for (const FitRow& row : a.rows) rows.add(fit_row_json(row));
   JsonNode results = JsonNode::object();
   results.set("answer", is_yes(a)).set("rows", rows);
+  if (a.on_host) {
+    JsonNode part = JsonNode::object();
+    part.set("flags", a.on_host->flags).set("report", report_json(a.on_host->report));
+    if (!a.on_host->roomier.empty()) part.set("roomier_flags", a.on_host->roomier);
+    results.set("in_part", part);
+  }
   if (a.smallest) results.set("smallest_card", a.smallest->report.cluster.accelerator->id);
   if (a.derivation) results.set("derivation", derivation_json(a.derivation));
   return envelope(asked, &a.job, a.assumptions, results);

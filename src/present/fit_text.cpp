@@ -75,6 +75,16 @@ std::string verdict(const FitRow& row, const Job& job, const std::string& model,
   return out;
 }
 
+std::string on_host(const FittingChange& part, Language l) {
+  const PlanReport& r = part.report;
+  std::string out = say(PresentMessage::fits_on_host, l,
+                        {part.flags, amount(r, Metric::memory_bytes),
+                         amount(r, Metric::usable_bytes), in_words(r.memory.host.total(), "B")});
+  if (!part.roomier.empty())
+    out += " " + say(PresentMessage::fits_on_host_roomier, l, {part.roomier});
+  return out;
+}
+
 // How much of what the label says is left to use, and what took the rest.
 void put_usable(Page& page, const PlanReport& r) {
   const Accelerator* card = r.cluster.accelerator;
@@ -95,7 +105,9 @@ void put_usable(Page& page, const PlanReport& r) {
 std::string one_card(const FitAnswer& a, const Asked& asked, const TextStyle& style) {
   const FitRow& row = a.rows.front();
   Page page(style);
-  page.paragraph(verdict(row, a.job, asked.model, style.language), mark_tone(row.mark));
+  std::string said = verdict(row, a.job, asked.model, style.language);
+  if (a.on_host) said += " " + on_host(*a.on_host, style.language);
+  page.paragraph(said, mark_tone(row.mark));
   if (style.one_line) return page.finish();
   page.blank();
   put_metrics(page, row.report, fit_metrics(a.job), a.job);

@@ -66,6 +66,13 @@ JsonNode request_json(const PlanRequest& p) {
   put("memory_fraction", p.memory_fraction);
   put("gpu_layers", p.gpu_layers);
   put("experts_on_host", p.experts_on_host);
+  if (p.card_split) out.set("split_mode", card_split_name(*p.card_split));
+  put("main_gpu", p.main_card);
+  if (p.card_shares) {
+    JsonNode shares = JsonNode::array();
+    for (float share : *p.card_shares) shares.add(static_cast<double>(share));
+    out.set("tensor_split", shares);
+  }
   return out;
 }
 
@@ -145,8 +152,8 @@ JsonNode job_json(const Job& job) {
 }
 
 JsonNode plan_json(const Plan& p) {
-  return JsonNode::object()
-      .set("text", write_plan(p))
+  JsonNode out = JsonNode::object();
+  out.set("text", write_plan(p))
       .set("tensor", p.tensor)
       .set("pipeline", p.pipeline)
       .set("virtual_stages", p.virtual_stages)
@@ -163,6 +170,17 @@ JsonNode plan_json(const Plan& p) {
       .set("weights", info(p.weights).name)
       .set("kv", info(p.kv).name)
       .set("activations", info(p.activations).name);
+  if (p.gpu_layers >= 0) out.set("gpu_layers", p.gpu_layers);
+  if (p.experts_on_host > 0) out.set("experts_on_host", p.experts_on_host);
+  if (p.card_split != CardSplit::layer) out.set("split_mode", card_split_name(p.card_split));
+  if (p.main_card > 0) out.set("main_gpu", p.main_card);
+  if (p.has_shares()) {
+    JsonNode shares = JsonNode::array();
+    for (std::size_t i = 0; i < kMostShares && i < static_cast<std::size_t>(p.pipeline); ++i)
+      shares.add(static_cast<double>(p.card_shares[i]));
+    out.set("tensor_split", shares);
+  }
+  return out;
 }
 
 // Messages stay English in JSON, beside their id and arguments in base units.
@@ -212,6 +230,7 @@ JsonNode report_json(const PlanReport& r) {
       .set("violated", violated)
       .set("warnings", warnings);
   if (r.memory.host.total() > 0) out.set("host_memory_bytes", r.memory.host.total());
+  if (r.memory.host.repacked > 0) out.set("host_memory_repacked_bytes", r.memory.host.repacked);
   return out;
 }
 

@@ -50,6 +50,9 @@ void serving_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool mi
       if (fixed.pipeline && *fixed.pipeline != p) continue;
       int d = rest / p;
       if (fixed.data && *fixed.data != d) continue;
+      // Rows and uneven shares are those of one process, which has all cards of a replica.
+      const bool one_process = fixed.card_split == CardSplit::row || fixed.card_shares;
+      if (one_process && !fixed.pipeline && d != fixed.data.value_or(1)) continue;
       // Every expert sliced over all ranks, or whole on one; between the two only where asked.
       std::vector<std::int32_t> experts{1};
       if (t > 1) experts.push_back(t);

@@ -29,7 +29,9 @@ struct PlanDomain {
   // Storage and placement that only memory looks at.
   Format kv_values = Format::unknown, beside_experts = Format::unknown;
   double mean_bits = 0;
-  std::int32_t gpu_layers = -1, experts_on_host = 0;
+  std::int32_t gpu_layers = -1, experts_on_host = 0, main_card = 0;
+  CardSplit card_split = CardSplit::layer;
+  CardShares card_shares{};
 };
 
 // Seconds of one pass of an inference model shard.

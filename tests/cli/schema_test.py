@@ -15,6 +15,8 @@ SCHEMA = json.loads((ROOT / "data/schema/answer.schema.json").read_text())
 COMMANDS = [
     "fit llama-3.1-8b --on rtx-4090 --context 32k",
     "fit llama-3.1-405b --on rtx-4090",
+    "fit llama-2-13b --quant q8_0 --on rtx-3060-12gb",
+    "fit llama-3.1-8b --engine llama.cpp --on 2xrtx-4090 -sm row -mg 1 -ts 3,1",
     "fit llama-3.1-8b",
     "fit --on rtx-4090",
     "estimate llama-3.1-8b --on h100-sxm --concurrency 8 --isl 1000 --osl 300 --explain",
