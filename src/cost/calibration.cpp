@@ -215,6 +215,25 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
   c.host_launch_seconds = or_zero(s, "host_launch_seconds");
   c.switch_reduction_ranks = or_zero(s, "switch_reduction_ranks");
   c.switch_reduction_gain = at(s, "switch_reduction_gain").value_or(1);
+  // Kernels for experts were timed over few links: others take what any link has.
+  const auto any = links_.find("any-inside-node");
+  for (std::size_t k = 0; k < kExchangeKinds && !between_nodes; ++k) {
+    const std::string name = exchange_name(static_cast<ExchangeKind>(k));
+    const FactSheet* from =
+        with_key({s, any == links_.end() ? nullptr : any->second}, name + ".ceiling");
+    if (!from) continue;
+    ExchangeCoefficients& x = c.exchange[k];
+    x.ceiling = or_zero(from, name + ".ceiling") * faster;
+    x.start_seconds = or_zero(from, name + ".start_seconds") / faster;
+    x.expert_seconds = or_zero(from, name + ".expert_seconds") / faster;
+    x.token_seconds = or_zero(from, name + ".token_seconds") / faster;
+    x.copy_seconds = or_zero(from, name + ".copy_seconds") / faster;
+    x.lane_rate = or_zero(from, name + ".lane_rate") * faster;
+    x.rate = or_zero(from, name + ".rate") * faster;
+    x.start_sharpness = at(from, name + ".start_sharpness").value_or(1);
+    x.sharpness = at(from, name + ".sharpness").value_or(3);
+    x.error = or_zero(from, name + ".error");
+  }
   if (auto grids = link_grids_.find(it->first); grids != link_grids_.end()) c.grids = grids->second;
   c.basis = own ? Basis::calibrated : Basis::analytic;
   c.sheet = s->id;

@@ -14,6 +14,7 @@
 #include "base/estimate.hpp"
 #include "base/facts.hpp"
 #include "cost/engine_effects.hpp"
+#include "cost/expert_exchange.hpp"
 #include "cost/messages.hpp"
 #include "cost/utilisation_grid.hpp"
 #include "hardware/accelerator.hpp"
@@ -108,6 +109,7 @@ struct LinkCoefficients {
   // A call that the host launches takes no less (one-shot all-reduce outside of a graph).
   double host_launch_seconds = 0;
   std::shared_ptr<const LinkGrids> grids;  // null: the formula alone
+  ExchangeTable exchange{};                // kernels made for experts, of links inside a node
   Basis basis = Basis::analytic;
   std::string sheet;
 };

@@ -119,7 +119,7 @@ TEST_F(Collectives, AcrossNodesEachRankHasItsPort) {
 }
 
 TEST_F(Collectives, MoreRanksOrBytesNeverTakeLess) {
-  d.intra.c = {0.8, 1e6, 0.5, 0.2, 1e-6, 5e-6, 0.2, 8e-6, 0, 1, 0, nullptr, Basis::analytic, ""};
+  d.intra.c = {0.8, 1e6, 0.5, 0.2, 1e-6, 5e-6, 0.2, 8e-6, 0, 1, 0, nullptr, {}, Basis::analytic, ""};
   add_network(10e9);
   d.inter->c = d.intra.c;
   for (Collective c : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,

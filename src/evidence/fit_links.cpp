@@ -159,7 +159,8 @@ double collective_sample_seconds(const DeviceModel& d, const CollectiveSample& s
   return s.host_launched ? host_launched(d, t, s.payload, s.kernels) : t;
 }
 
-std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep) {
+std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep,
+                                        const KeepExchange& keep_exchange) {
   std::vector<CoefficientSheet> out;
   auto rows_of = [&](const std::function<bool(const CollectiveSample&)>& which) {
     LinkFit f{bench, bench.machines, {}};
@@ -180,6 +181,7 @@ std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective
   LinkFit all = rows_of([&](const CollectiveSample& s) { return !crosses(bench, s); });
   LinkCoefficients pooled;
   CoefficientSheet any = fit_inside("any-inside-node", all, start, pooled);
+  fit_exchange(bench, keep_exchange, "", any);
   any.source = source_of("");
   out.push_back(std::move(any));
   std::map<std::string, std::size_t> links;
@@ -191,6 +193,7 @@ std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective
       return !crosses(bench, s) && bench.machines[s.machine].link == name;
     });
     CoefficientSheet s = fit_inside(link, f, pooled, near[link]);
+    fit_exchange(bench, keep_exchange, link, s);
     add_grids(f, s);
     s.source = source_of(link);
     out.push_back(std::move(s));

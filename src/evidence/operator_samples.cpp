@@ -230,6 +230,32 @@ void read_collectives(const CsvTable& t, bool custom, std::size_t machine, std::
   }
 }
 
+// Kernels for experts, in microseconds: a row has both directions. All tables are of 8 devices,
+// with FP8 tokens on the way out.
+void read_exchanges(const CsvTable& t, bool low_latency, std::size_t machine, Bench& bench) {
+  constexpr int kRanks = 8;
+  Columns c{t};
+  for (const CsvRow& r : t.rows)
+    for (const bool combine : {false, true}) {
+      const std::string way = combine ? "combine" : "dispatch";
+      ExchangeSample s;
+      ExpertExchange& x = s.exchange;
+      x.kind = exchange_kind(combine, low_latency);
+      x.tokens = c.number(r, "num_token");
+      x.hidden = c.number(r, "hidden_size");
+      x.top_k = c.number(r, "num_topk");
+      x.experts = c.number(r, "num_experts");
+      x.value_bytes = combine ? 2 : kFp8DispatchBytes;
+      x.ranks = kRanks;
+      x.multiprocessors = low_latency ? 0 : c.number(r, (way + "_sms").c_str());
+      s.seconds = 1e-6 * c.number(r, (way + (low_latency ? "_avg_t_us" : "_transmit_us")).c_str());
+      s.machine = machine;
+      s.hash = hash_of(r);
+      s.fold = timed_fold(exchange_operator(x.kind), exchange_shape(x), kRanks);
+      if (s.seconds > 0) bench.exchanges.push_back(s);
+    }
+}
+
 // "vllm-0.24.0" of "gemm_perf.vllm-0.24.0.csv".
 std::string framework_of(const std::string& name) {
   const auto dot = name.find('.'), dash = name.find('-');
@@ -244,7 +270,7 @@ bool reads_table(const std::string& name) {
   constexpr const char* kinds[] = {
       "custom_allreduce",     "nccl_perf",   "gemm_perf",      "context_attention",
       "generation_attention", "context_mla", "generation_mla", "moe_perf",
-      "test_linear",          "test_bmm"};
+      "test_linear",          "test_bmm",    "wideep_deepep"};
   return std::any_of(std::begin(kinds), std::end(kinds),
                      [&](const char* k) { return starts_with(name, k); });
 }
@@ -257,8 +283,12 @@ bool add_samples(const CsvTable& table, const std::string& name, std::size_t dev
   if (known == bench.sources.end()) bench.sources.push_back(framework);
   const bool custom = starts_with(name, "custom_allreduce");
   Reader r{table, {table}, device, names, bench, source};
-  if (custom || starts_with(name, "nccl_perf")) {
-    read_collectives(table, custom, machine, source, bench);
+  const bool experts = starts_with(name, "wideep_deepep");
+  if (custom || experts || starts_with(name, "nccl_perf")) {
+    if (experts)
+      read_exchanges(table, starts_with(name, "wideep_deepep_ll"), machine, bench);
+    else
+      read_collectives(table, custom, machine, source, bench);
     bench.link_files[bench.machines[machine].link].push_back(bench.machines[machine].accelerator +
                                                              "/" + name);
     return true;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace trigon {
 namespace {
 
@@ -216,6 +218,37 @@ std::optional<std::vector<Operator>> timed_operators(std::string_view op, std::s
     return timed_gemm(*at("m"), *at("n"), *at("k"), either("b", "batch", 1), *format);
   }
   return std::nullopt;
+}
+
+ExchangeKind exchange_kind(bool combine, bool low_latency) {
+  if (low_latency)
+    return combine ? ExchangeKind::combine_low_latency : ExchangeKind::dispatch_low_latency;
+  return combine ? ExchangeKind::combine : ExchangeKind::dispatch;
+}
+
+std::string exchange_operator(ExchangeKind k) { return std::string("deepep_") + exchange_name(k); }
+
+std::string exchange_shape(const ExpertExchange& x) {
+  std::string s =
+      fmt::format("tokens={};hidden={};topk={};experts={}", x.tokens, x.hidden, x.top_k, x.experts);
+  if (x.multiprocessors > 0) s += fmt::format(";sms={}", x.multiprocessors);
+  return s;
+}
+
+std::optional<ExpertExchange> timed_exchange(std::string_view op, std::string_view dtype,
+                                             const TimedShape& shape) {
+  ExpertExchange x;
+  std::size_t kind = 0;
+  while (kind < kExchangeKinds && op != exchange_operator(static_cast<ExchangeKind>(kind))) ++kind;
+  const auto tokens = shape.number("tokens"), hidden = shape.number("hidden");
+  const auto top_k = shape.number("topk"), experts = shape.number("experts");
+  if (kind == kExchangeKinds || !tokens || !hidden || !top_k || !experts || *top_k > *experts)
+    return std::nullopt;
+  x.kind = static_cast<ExchangeKind>(kind);
+  x.tokens = *tokens, x.hidden = *hidden, x.top_k = *top_k, x.experts = *experts;
+  x.value_bytes = dtype == "fp8" ? kFp8DispatchBytes : 2;
+  x.multiprocessors = shape.number("sms").value_or(0);
+  return x;
 }
 
 int timed_fold(std::string_view op, std::string_view shape, int devices) {

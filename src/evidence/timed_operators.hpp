@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/expert_exchange.hpp"
 #include "lower/operators.hpp"
 
 namespace trigon {
@@ -60,6 +61,15 @@ class TimedShape {
 // is none that is modelled or the shape lacks a dimension.
 std::optional<std::vector<Operator>> timed_operators(std::string_view op, std::string_view dtype,
                                                      const TimedShape& shape);
+
+// Kernels for experts as rows name them: "deepep_dispatch_low_latency" of
+// "tokens=128;hidden=7168;topk=8;experts=256", normal ones with ";sms=20". Absent for another
+// operator or without a dimension; `dtype` is that of the tokens on their way.
+ExchangeKind exchange_kind(bool combine, bool low_latency);
+std::string exchange_operator(ExchangeKind k);
+std::string exchange_shape(const ExpertExchange& x);
+std::optional<ExpertExchange> timed_exchange(std::string_view op, std::string_view dtype,
+                                             const TimedShape& shape);
 
 // One shape is in one fold whatever device, numbers or run it was timed with.
 constexpr int kTimedFolds = 4;
