@@ -14,7 +14,17 @@ static_assert(std::size(kPathNames) == kMatrixPaths);
 
 // Whose coefficients a path takes that was never measured.
 MatrixPath stand_in(MatrixPath p) {
-  return p == MatrixPath::fp8_block ? MatrixPath::fp8 : MatrixPath::half;
+  switch (p) {
+    // Narrow classes on units of twice the rate and more reach a like share of it.
+    case MatrixPath::fp8_block:
+    case MatrixPath::fp4:
+    case MatrixPath::int8:
+      return MatrixPath::fp8;
+    case MatrixPath::int4_only:
+      return MatrixPath::int8_only;
+    default:
+      return MatrixPath::half;
+  }
 }
 
 std::optional<double> at(const FactSheet* s, const std::string& key) {
@@ -162,6 +172,17 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
       moved_by(or_zero(stream, "stream.ceiling"), out.stream.error, ErrorGroup::stream);
   out.stream.half_bytes = or_zero(stream, "stream.half_bytes");
   out.stream.warm_speedup = at(stream, "stream.warm_speedup").value_or(1);
+  // The family's own, or what its products say, before that of other families.
+  if (const FactSheet* own =
+          with_key({family}, "stream.ceiling") && !with_key({family}, "elementwise.ceiling")
+              ? nullptr
+              : with_key({family, vendor, any}, "elementwise.ceiling")) {
+    ElementwiseCoefficients& e = out.elementwise;
+    e.error = or_zero(own, "elementwise.error");
+    e.ceiling = moved_by(or_zero(own, "elementwise.ceiling"), e.error, ErrorGroup::stream);
+    e.half_bytes = or_zero(own, "elementwise.half_bytes");
+    e.timed_seconds = or_zero(own, "elementwise.timed_seconds");
+  }
   const FactSheet* prefill = with_key({family, vendor, any}, "attention.prefill_ceiling");
   const FactSheet* decode = with_key({family, vendor, any}, "attention.decode_ceiling");
   if (!prefill || !decode) return tl::unexpected(any->missing("attention.prefill_ceiling"));
@@ -173,6 +194,7 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   t.decode_ceiling =
       moved_by(or_zero(decode, "attention.decode_ceiling"), t.error, ErrorGroup::attention);
   t.half_bytes = or_zero(decode, "attention.half_bytes");
+  t.warm_rate = or_zero(decode, "attention.warm_rate");
   t.prefill_latency_seconds = or_zero(prefill, "attention.prefill_latency_seconds");
   t.decode_latency_seconds = or_zero(decode, "attention.decode_latency_seconds");
   if (const FactSheet* s = with_key({family, vendor, any}, "launch.seconds")) {

@@ -235,6 +235,7 @@ void put_errors(const Bench& bench, const Errors& shapes, const Errors& devices,
             if (!mine(device)) return false;
             if (b.name == "attention") return starts(block, "prefill") || starts(block, "decode");
             if (b.name == "grouped") return starts(block, "grouped");
+            if (b.name == "elementwise") return block == "elementwise";
             if (b.name == "stream" || b.name == "launch") return block == "gemm.half";
             return block == "gemm." + b.name;
           });

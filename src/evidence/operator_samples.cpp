@@ -102,13 +102,14 @@ struct Reader {
                        starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
       if (a.kv_heads <= 0) a.kv_heads = a.heads;
       if (a.queries < 2 || a.dim > 256 || a.dim == 192) continue;
-      if (a.window > 0 && a.window < a.queries) continue;  // kernels of their own
       Sample s;
       s.ops = timed_prefill(a);
-      s.block = "attention_prefill";
+      const bool windowed = s.ops[0].window > 0;
+      s.block = windowed ? "windowed_prefill" : "attention_prefill";
       add(std::move(s), r, "attention_prefill_causal",
           fmt::format("b={};isl={};h={};kv={};d={}", a.batch, a.queries, a.heads, a.kv_heads,
-                      a.dim),
+                      a.dim) +
+              (windowed ? fmt::format(";w={}", a.window) : ""),
           seconds(r), kind_hash({a.heads, a.kv_heads, a.dim}));
     }
   }
@@ -127,12 +128,13 @@ struct Reader {
                        starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
       if (a.kv_heads <= 0) a.kv_heads = a.heads;
       if (a.dim > 256 || a.dim == 192) continue;
-      if (a.window > 0 && a.window < a.keys) continue;
       Sample s;
       s.ops = timed_decode(a);
-      s.block = "attention_decode";
+      const bool windowed = s.ops[0].window > 0;
+      s.block = windowed ? "windowed_decode" : "attention_decode";
       add(std::move(s), r, "attention_decode",
-          fmt::format("b={};kvlen={};h={};kv={};d={}", a.batch, keys, a.heads, a.kv_heads, a.dim),
+          fmt::format("b={};kvlen={};h={};kv={};d={}", a.batch, keys, a.heads, a.kv_heads, a.dim) +
+              (windowed ? fmt::format(";w={}", a.window) : ""),
           seconds(r), kind_hash({a.heads, a.kv_heads, a.dim}));
     }
   }
@@ -179,6 +181,24 @@ struct Reader {
           fmt::format("tokens={};hidden={};inter={};topk={};experts={};tp={};dist={}", e.tokens,
                       e.hidden, e.inter, e.top_k, e.experts, e.tensor, routing),
           seconds(r), kind_hash({e.hidden, e.inter, e.experts}));
+    }
+  }
+
+  // Elementwise functions, norms and softmax in 32 bit, several devices in one table.
+  void rows(const char* op) {
+    for (const CsvRow& r : t.rows) {
+      const auto of = names(c.text(r, "Device"));
+      if (!of) continue;
+      device = *of;
+      const double b = c.number(r, "B"), h = c.number(r, "H");
+      const std::string function = c.text(r, "OPName");
+      Sample s;
+      s.ops = function.empty() ? timed_rows(op, b, h)
+                               : timed_elementwise(b * h, two_operands(function) ? 2 : 1, 1, 4);
+      s.block = "elementwise";
+      std::string shape = fmt::format("b={};h={}", b, h);
+      if (!function.empty()) shape += ";fn=" + function;
+      add(std::move(s), r, op, shape, c.number(r, "Latency") * 1e-3, kind_hash({h}));
     }
   }
 
@@ -268,9 +288,10 @@ std::string framework_of(const std::string& name) {
 
 bool reads_table(const std::string& name) {
   constexpr const char* kinds[] = {
-      "custom_allreduce",     "nccl_perf",   "gemm_perf",      "context_attention",
-      "generation_attention", "context_mla", "generation_mla", "moe_perf",
-      "test_linear",          "test_bmm",    "wideep_deepep"};
+      "custom_allreduce",     "nccl_perf",    "gemm_perf",      "context_attention",
+      "generation_attention", "context_mla",  "generation_mla", "moe_perf",
+      "test_linear",          "test_bmm",     "test_elem",      "test_ln",
+      "test_softmax",         "wideep_deepep"};
   return std::any_of(std::begin(kinds), std::end(kinds),
                      [&](const char* k) { return starts_with(name, k); });
 }
@@ -305,6 +326,12 @@ bool add_samples(const CsvTable& table, const std::string& name, std::size_t dev
     r.experts();
   else if (starts_with(name, "test_linear") || starts_with(name, "test_bmm"))
     r.vector_products();
+  else if (starts_with(name, "test_elem"))
+    r.rows("elementwise");
+  else if (starts_with(name, "test_ln"))
+    r.rows("layernorm");
+  else if (starts_with(name, "test_softmax"))
+    r.rows("softmax");
   else
     return false;
   if (!table.column("Device"))

@@ -30,6 +30,9 @@ Spread spread_of(const DeviceModel& d, const Operator& op) {
       return {c.grouped_error, c.basis};
     case OperatorKind::attention:
       return {c.attention.error, c.basis};
+    case OperatorKind::elementwise:
+      if (c.elementwise.ceiling > 0) return {c.elementwise.error, c.basis};
+      [[fallthrough]];
     default:
       return {c.stream.error, c.basis};
   }

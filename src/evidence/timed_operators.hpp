@@ -45,6 +45,11 @@ double timed_experts_hit(const TimedExperts& e);
 // Memory-bound operators: `values` elements, each read `reads` times and written `writes` times.
 std::vector<Operator> timed_elementwise(double values, double reads, double writes, double bytes);
 
+// "layernorm" or "softmax" over rows of so many 32-bit values.
+std::vector<Operator> timed_rows(std::string_view op, double rows, double width);
+// Functions of two tensors ("add"), which tables tell from those of one and a number ("addu").
+bool two_operands(std::string_view function);
+
 // Dimensions of a shape: "m=8;n=4096;k=4096".
 class TimedShape {
  public:
