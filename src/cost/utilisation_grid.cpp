@@ -169,6 +169,19 @@ std::array<GridAxis, kGridAxes> grid_axes(GridKind k) {
 
 std::array<GridAxis, kGridAxes> link_grid_axes() { return {GridAxis{9, 1, 23}, {1, 1, 3}, {}, {}}; }
 
+namespace {
+
+// The grid of kernels that see a window; none where a device's tables have only the plain ones.
+GridKind windowed(const DeviceModel& d, bool narrow, bool one_query) {
+  const GridKind kind =
+      one_query ? (narrow ? GridKind::decode_window_fp8_cache : GridKind::decode_window)
+                : (narrow ? GridKind::prefill_window_fp8_cache : GridKind::prefill_window);
+  const auto& grids = d.operators.grids;
+  return grids && grids->of[static_cast<std::size_t>(kind)].empty() ? GridKind::none : kind;
+}
+
+}  // namespace
+
 GridPlace grid_place(const DeviceModel& d, const Operator& op) {
   GridPlace p;
   const bool grouped = op.kind == OperatorKind::grouped_gemm;
@@ -218,13 +231,13 @@ GridPlace grid_place(const DeviceModel& d, const Operator& op) {
   if (op.n <= 1 && op.k > 512) {
     p.kind = one_query ? GridKind::latent_decode : GridKind::none;
     p.at = {log2_of(op.key_tokens), log2_of(op.sequences), log2_of(op.m), 0};
-  } else if (op.window > 0 && !one_query) {
-    p.kind = narrow ? GridKind::prefill_window_fp8_cache : GridKind::prefill_window;
+  } else if (op.window > 0 && !one_query && windowed(d, narrow, one_query) != GridKind::none) {
+    p.kind = windowed(d, narrow, one_query);
     p.at = {log2_of(op.query_tokens), log2_of(op.sequences * op.m), log2_of(op.window),
             log2_of(op.k)};
   } else if (one_query) {
-    p.kind = op.window > 0 ? (narrow ? GridKind::decode_window_fp8_cache : GridKind::decode_window)
-                           : (narrow ? GridKind::decode_fp8_cache : GridKind::decode);
+    const GridKind own = op.window > 0 ? windowed(d, narrow, one_query) : GridKind::none;
+    p.kind = own != GridKind::none ? own : narrow ? GridKind::decode_fp8_cache : GridKind::decode;
     p.at = {log2_of(op.key_tokens), log2_of(op.sequences * op.n), log2_of(op.group_size),
             log2_of(op.k)};
   } else {

@@ -142,7 +142,8 @@ std::vector<Operator> timed_rows(std::string_view op, double rows, double width)
   constexpr double kBytes = 4;
   std::vector<Operator> out = timed_elementwise(rows * width, 1, 1, kBytes);
   const bool norm = op == "layernorm", wide_softmax = op == "softmax" && width > 1024;
-  out[0].row_bytes = width * kBytes;
+  // A multiprocessor holds sixteen norms of 128 threads, but two softmaxes of 1,024.
+  out[0].row_bytes = width * kBytes * (norm ? 1 : 2.0 / 16);
   // Norms read a row for its mean and once more to scale it; softmax of more than 1,024 values for
   // its largest, its sum and its quotients (PyTorch, layer_norm_kernel.cu, SoftMax.cu).
   out[0].again_bytes = (norm ? 1 : wide_softmax ? 2 : 0) * rows * width * kBytes;
