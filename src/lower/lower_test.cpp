@@ -369,7 +369,12 @@ TEST(Lower, TokensTravelToExpertsOnOtherNodes) {
 
 TEST(Lower, WindowsAreThoseThatBind) {
   Model m = test::mixtral_8x7b();
-  auto& attention = std::get<Attention>(m.stacks[0].runs[0].layer.parts[1]);
+  Stack& s = std::get<Stack>(m.components[0].body);
+  Attention* found = nullptr;
+  for (SubLayer& part : s.runs[0].layer.parts)
+    if (auto* x = std::get_if<Attention>(&part)) found = x;
+  ASSERT_NE(found, nullptr);
+  Attention& attention = *found;
   Pass p;
   p.cached_tokens = 1000;
   attention.window = 4096;
