@@ -52,6 +52,17 @@ FILLS["Jetson AGX Orin 64GB"] = {
 for _name in ("GeForce RTX 3090", "GeForce RTX 3090 Ti", "RTX A4500", "RTX A5000", "RTX A5500",
               "RTX A6000"):
     FILLS.setdefault(_name, {})["link_gbps_bidir_total"] = (112.5, GA102, "2021")
+# Cards whose bridges join pairs (all bridges fitted; both ways together).
+for _name, _rate, _source in (
+    ("A100 PCIe 40GB", 600, "NVIDIA A100 data sheet: NVLink bridge for 2 GPUs, 600 GB/s"),
+    ("A100 PCIe 80GB", 600, "NVIDIA A100 data sheet: NVLink bridge for 2 GPUs, 600 GB/s"),
+    ("H100 PCIe 80GB", 600, "NVIDIA H100 PCIe product brief PB-11133-001: three bridges, 600 GB/s"),
+    ("H100 NVL 94GB", 600, "NVIDIA H100 data sheet: H100 NVL, NVLink 600 GB/s"),
+    ("H200 NVL", 900, "NVIDIA H200 data sheet: H200 NVL, 2- or 4-way NVLink bridge, 900 GB/s a GPU"),
+    ("A30", 200, "NVIDIA A30 data sheet: third-generation NVLink, 200 GB/s"),
+    ("A40", 112.5, "NVIDIA A40 data sheet: NVLink 112.5 GB/s"),
+):
+    FILLS.setdefault(_name, {})["link_gbps_bidir_total"] = (_rate, _source, "2022")
 for _name in ("GeForce RTX 2080 Ti", "Titan RTX"):
     FILLS.setdefault(_name, {})["link_gbps_bidir_total"] = (100, TU102, "2018")
 for _name in [n for n in FILLS if n.startswith("M") and "fp32_tflops" in FILLS[n]]:

@@ -97,6 +97,13 @@ def main():
         write(out / f"{name}.csv", columns, rows, "rows")
     manifest = read(shared / "ops" / "MANIFEST.csv")
     rows = ops.ops(read(shared / "ops" / "summary.csv"), doubts, manifest, fnv1a)
+    for low_latency in (True, False):
+        mode = "ll" if low_latency else "normal"
+        for path in sorted((shared / "ops").glob(f"*/wideep_deepep_{mode}_perf*.csv")):
+            file = path.relative_to(shared / "ops").as_posix()
+            rows += ops.exchanges(read(path), low_latency, file, manifest, fnv1a)
+    for i, r in enumerate(rows, 1):
+        r["id"] = f"o{i:05d}"
     write(out / "ops.csv", ops.OPS_COLUMNS, rows, "rows")
 
 

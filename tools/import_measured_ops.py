@@ -58,6 +58,38 @@ def ops(rows, suspects, manifest, fnv1a):
     return rows
 
 
+# Kernels for experts, kept of their tables: multiprocessors of the normal ones, of which 20 are the
+# library's default.
+KEPT_SMS = ("8", "20")
+
+
+def exchanges(table, low_latency, file, manifest, fnv1a):
+    """Both directions of a row, in milliseconds; tables are of 8 GPUs, FP8 on the way out."""
+    said = next(m for m in manifest if m["file"] == file)
+    name = re.search(r"device=([^;]+)", said["constant_columns"])[1]
+    for r in table:
+        for way, dtype in (("dispatch", "fp8"), ("combine", "bfloat16")):
+            if not low_latency and r[f"{way}_sms"] not in KEPT_SMS:
+                continue
+            shape = "tokens={num_token};hidden={hidden_size};topk={num_topk};experts={num_experts}".format(**r)
+            if not low_latency:
+                shape += f";sms={r[f'{way}_sms']}"
+            op = f"deepep_{way}" + ("_low_latency" if low_latency else "")
+            us = float(r[f"{way}_avg_t_us" if low_latency else f"{way}_transmit_us"])
+            yield {
+                "id": "",
+                "source": f"github:{said['source_repo']} {file}@{said['commit'][:7]}",
+                "gpu": name,
+                "op": op,
+                "dtype": dtype,
+                "shape": shape,
+                "num_gpus": "8",
+                "latency_ms": f"{us / 1000:.6g}",
+                "kernel_or_framework": "deepep",
+                "fold": fnv1a("|".join((op, shape, "8"))) % FOLDS,
+            }
+
+
 def lines(name, rows, suspects, fnv1a, repository):
     """Rows that suspect.csv names by their line: "line 109|H100-SXM-80GB|536870912"."""
     said = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "data/calibration/reports/operators.csv"
 PAGES = ("docs/cost.md", "docs/collectives.md")
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "one_shot")
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "one_shot", "dispatch", "combine")
 
 
 def is_collective(row):

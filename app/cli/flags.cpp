@@ -74,10 +74,6 @@ std::vector<Flag> make() {
        plan, false},
       {"limit-mm-per-prompt", "", K::list, "image=N,video=N", M::doc_limit_media, "", 0, 0, kJobs,
        plan, false},
-      {"gpu-layers", "", K::whole, "N", M::doc_gpu_layers, "", 0, 100000, kJobs, plan, false},
-      {"experts-on-host", "", K::whole, "N", M::doc_experts_on_host, "", 0, 100000, kJobs, plan,
-       false},
-
       {"gpu-layers", "ngl n-gpu-layers", K::whole, "N", M::doc_gpu_layers, "", 0, 100000, kJobs,
        plan, false},
       {"experts-on-host", "ncmoe n-cpu-moe", K::whole, "N", M::doc_experts_on_host, "", 0, 100000,

@@ -14,7 +14,17 @@ static_assert(std::size(kPathNames) == kMatrixPaths);
 
 // Whose coefficients a path takes that was never measured.
 MatrixPath stand_in(MatrixPath p) {
-  return p == MatrixPath::fp8_block ? MatrixPath::fp8 : MatrixPath::half;
+  switch (p) {
+    // Narrow classes on units of twice the rate and more reach a like share of it.
+    case MatrixPath::fp8_block:
+    case MatrixPath::fp4:
+    case MatrixPath::int8:
+      return MatrixPath::fp8;
+    case MatrixPath::int4_only:
+      return MatrixPath::int8_only;
+    default:
+      return MatrixPath::half;
+  }
 }
 
 std::optional<double> at(const FactSheet* s, const std::string& key) {
@@ -162,6 +172,17 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
       moved_by(or_zero(stream, "stream.ceiling"), out.stream.error, ErrorGroup::stream);
   out.stream.half_bytes = or_zero(stream, "stream.half_bytes");
   out.stream.warm_speedup = at(stream, "stream.warm_speedup").value_or(1);
+  // The family's own, or what its products say, before that of other families.
+  if (const FactSheet* own =
+          with_key({family}, "stream.ceiling") && !with_key({family}, "elementwise.ceiling")
+              ? nullptr
+              : with_key({family, vendor, any}, "elementwise.ceiling")) {
+    ElementwiseCoefficients& e = out.elementwise;
+    e.error = or_zero(own, "elementwise.error");
+    e.ceiling = moved_by(or_zero(own, "elementwise.ceiling"), e.error, ErrorGroup::stream);
+    e.half_bytes = or_zero(own, "elementwise.half_bytes");
+    e.timed_seconds = or_zero(own, "elementwise.timed_seconds");
+  }
   const FactSheet* prefill = with_key({family, vendor, any}, "attention.prefill_ceiling");
   const FactSheet* decode = with_key({family, vendor, any}, "attention.decode_ceiling");
   if (!prefill || !decode) return tl::unexpected(any->missing("attention.prefill_ceiling"));
@@ -173,6 +194,7 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   t.decode_ceiling =
       moved_by(or_zero(decode, "attention.decode_ceiling"), t.error, ErrorGroup::attention);
   t.half_bytes = or_zero(decode, "attention.half_bytes");
+  t.warm_rate = or_zero(decode, "attention.warm_rate");
   t.prefill_latency_seconds = or_zero(prefill, "attention.prefill_latency_seconds");
   t.decode_latency_seconds = or_zero(decode, "attention.decode_latency_seconds");
   if (const FactSheet* s = with_key({family, vendor, any}, "launch.seconds")) {
@@ -215,6 +237,25 @@ Result<LinkCoefficients> Calibration::link(std::string_view id, bool between_nod
   c.host_launch_seconds = or_zero(s, "host_launch_seconds");
   c.switch_reduction_ranks = or_zero(s, "switch_reduction_ranks");
   c.switch_reduction_gain = at(s, "switch_reduction_gain").value_or(1);
+  // Kernels for experts were timed over few links: others take what any link has.
+  const auto any = links_.find("any-inside-node");
+  for (std::size_t k = 0; k < kExchangeKinds && !between_nodes; ++k) {
+    const std::string name = exchange_name(static_cast<ExchangeKind>(k));
+    const FactSheet* from =
+        with_key({s, any == links_.end() ? nullptr : any->second}, name + ".ceiling");
+    if (!from) continue;
+    ExchangeCoefficients& x = c.exchange[k];
+    x.ceiling = or_zero(from, name + ".ceiling") * faster;
+    x.start_seconds = or_zero(from, name + ".start_seconds") / faster;
+    x.expert_seconds = or_zero(from, name + ".expert_seconds") / faster;
+    x.token_seconds = or_zero(from, name + ".token_seconds") / faster;
+    x.copy_seconds = or_zero(from, name + ".copy_seconds") / faster;
+    x.lane_rate = or_zero(from, name + ".lane_rate") * faster;
+    x.rate = or_zero(from, name + ".rate") * faster;
+    x.start_sharpness = at(from, name + ".start_sharpness").value_or(1);
+    x.sharpness = at(from, name + ".sharpness").value_or(3);
+    x.error = or_zero(from, name + ".error");
+  }
   if (auto grids = link_grids_.find(it->first); grids != link_grids_.end()) c.grids = grids->second;
   c.basis = own ? Basis::calibrated : Basis::analytic;
   c.sheet = s->id;

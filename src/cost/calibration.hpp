@@ -14,6 +14,7 @@
 #include "base/estimate.hpp"
 #include "base/facts.hpp"
 #include "cost/engine_effects.hpp"
+#include "cost/expert_exchange.hpp"
 #include "cost/messages.hpp"
 #include "cost/utilisation_grid.hpp"
 #include "hardware/accelerator.hpp"
@@ -79,6 +80,17 @@ struct AttentionCoefficients {
   double half_bytes = 0;
   double decode_latency_seconds = 0;
   double error = 0;
+  // Bytes a second of one multiprocessor from the last-level cache, operators timed alone; 0: no
+  // faster than memory.
+  double warm_rate = 0;
+};
+
+// Norms, activations and their kin: bytes of a kernel that does nothing else.
+struct ElementwiseCoefficients {
+  double ceiling = 0;        // share of the memory bandwidth; 0: that of the products' operands
+  double half_bytes = 0;     // size at which half of it is reached
+  double timed_seconds = 0;  // of a call that is timed alone, beyond the launch
+  double error = 0;
 };
 
 struct OperatorCoefficients {
@@ -87,6 +99,7 @@ struct OperatorCoefficients {
   double grouped_latency_seconds = 0;  // sorting tokens to experts, per matrix
   double grouped_error = 0;
   StreamCoefficients stream;
+  ElementwiseCoefficients elementwise;
   AttentionCoefficients attention;
   double launch_seconds = 0;  // per operator inside a captured graph
   double launch_error = 0;
@@ -108,6 +121,7 @@ struct LinkCoefficients {
   // A call that the host launches takes no less (one-shot all-reduce outside of a graph).
   double host_launch_seconds = 0;
   std::shared_ptr<const LinkGrids> grids;  // null: the formula alone
+  ExchangeTable exchange{};                // kernels made for experts, of links inside a node
   Basis basis = Basis::analytic;
   std::string sheet;
 };

@@ -87,6 +87,10 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   double intra_rate = d.intra.one_way;
   double mesh = std::max({d.intra.mesh, d.per_node, inside});
   if (d.intra.topology == PeerTopology::mesh && inside > 1) intra_rate *= (inside - 1) / (mesh - 1);
+  // Bridges join pairs; a ring of more goes over the bus from pair to pair.
+  if (d.intra.topology == PeerTopology::bridge_pair && inside > 2 && d.accelerator &&
+      d.accelerator->pcie_one_way)
+    intra_rate = std::min(intra_rate, d.accelerator->pcie_one_way->in_base());
   const LinkCoefficients& near = d.intra.c;
   if (near.sharing > 0 && inside > 2) intra_rate *= std::pow(2.0 / inside, near.sharing);
   if (!crosses || !d.inter) {

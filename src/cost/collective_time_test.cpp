@@ -102,6 +102,13 @@ TEST_F(Collectives, AMeshGivesOnlyTheLinksBetweenMembers) {
   EXPECT_NEAR(seconds(Collective::all_gather, 1e9, 2), 0.5e9 / 100e9, 1e-12);
 }
 
+TEST_F(Collectives, BridgesJoinPairs) {
+  d.intra.topology = PeerTopology::bridge_pair;
+  card.pcie_one_way = gigabytes_per_second(25);
+  EXPECT_NEAR(seconds(Collective::all_gather, 1e9, 2), 0.5e9 / 100e9, 1e-12);
+  EXPECT_NEAR(seconds(Collective::all_gather, 1e9, 4), 0.75e9 / 25e9, 1e-12);
+}
+
 TEST_F(Collectives, AcrossNodesEachRankHasItsPort) {
   add_network(10e9);
   // 16 ranks in 2 nodes: 8 ports of 10 GB/s carry a node's crossing.
@@ -119,7 +126,8 @@ TEST_F(Collectives, AcrossNodesEachRankHasItsPort) {
 }
 
 TEST_F(Collectives, MoreRanksOrBytesNeverTakeLess) {
-  d.intra.c = {0.8, 1e6, 0.5, 0.2, 1e-6, 5e-6, 0.2, 8e-6, 0, 1, 0, nullptr, Basis::analytic, ""};
+  d.intra.c = {0.8, 1e6, 0.5, 0.2, 1e-6, 5e-6, 0.2, 8e-6, 0, 1, 0, nullptr, {}, Basis::analytic,
+               ""};
   add_network(10e9);
   d.inter->c = d.intra.c;
   for (Collective c : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,

@@ -38,13 +38,17 @@ double beyond_cache(const DeviceModel& d, double bytes) {
   return bytes * (share / d.engine.cache_speedup + 1 - share);
 }
 
-double stream_seconds(const DeviceModel& d, double bytes) {
-  const StreamCoefficients& s = d.operators.stream;
+// `ceiling` of the memory's bandwidth, half of which is reached at `half_bytes`; no more than the
+// cores keep in flight.
+double stream_seconds(const DeviceModel& d, double bytes, double ceiling, double half_bytes) {
   if (bytes <= 0) return 0;
-  const double memory = (bytes + s.half_bytes * d.engine.fixed_factor) /
-                        (d.bandwidth * s.ceiling * d.engine.stream_factor);
+  const double memory = (bytes + half_bytes * d.engine.fixed_factor) /
+                        (d.bandwidth * ceiling * d.engine.stream_factor);
   if (d.core_hz <= 0) return memory;
   return behind_host(memory, bytes / (d.core_hz * d.engine.core_stream));
+}
+double stream_seconds(const DeviceModel& d, double bytes) {
+  return stream_seconds(d, bytes, d.operators.stream.ceiling, d.operators.stream.half_bytes);
 }
 
 // 2:4 sparse weights: the units skip the zeros, so they do a product in half the time.
@@ -53,10 +57,15 @@ double skipped(Format weights) { return is_sparse(weights) ? 2 : 1; }
 // Rows that one pass of widened weights serves: the larger tiles of weight-only kernels.
 constexpr double kWidenedRows = 128;
 
+// Share of operands of this size that the last-level cache still holds when they are read again.
+double resident(const DeviceModel& d, double bytes) {
+  return std::clamp(0.5 - std::log(bytes / d.l2_bytes) / std::log(16.0), 0.0, 1.0);
+}
+
 // Timed again and again, operands come from the last-level cache as far as it holds them.
 double warm(const DeviceModel& d, double bytes) {
   if (d.operators.stream.warm_speedup <= 1 || d.l2_bytes <= 0 || bytes <= 0) return bytes;
-  const double share = std::clamp(0.5 - std::log(bytes / d.l2_bytes) / std::log(16.0), 0.0, 1.0);
+  const double share = resident(d, bytes);
   return bytes * (share / d.operators.stream.warm_speedup + 1 - share);
 }
 
@@ -135,7 +144,12 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   }
   double compute = op.flops * padding * (keys + a.keys_half) /
                    (keys * peak * a.prefill_ceiling * d.engine.attention_factor * fill);
-  double bytes = op.timed_alone ? warm(d, op.data_bytes) : op.data_bytes;
+  double bytes = op.data_bytes;
+  if (op.timed_alone && d.l2_bytes > 0 && a.warm_rate > 0) {
+    const double faster = std::max(1.0, a.warm_rate * d.sm_count / d.bandwidth);
+    const double held = resident(d, bytes);
+    bytes *= held / faster + 1 - held;
+  }
   double memory = (bytes + a.half_bytes * d.engine.fixed_factor) /
                   (d.bandwidth * a.decode_ceiling * d.engine.attention_factor);
   double latency = decode ? a.decode_latency_seconds : a.prefill_latency_seconds;
@@ -170,6 +184,48 @@ OperatorTime refined(const DeviceModel& d, const Operator& op, OperatorTime t) {
   return t;
 }
 
+OperatorTime exchange_time(const DeviceModel& d, const Operator& op) {
+  const bool combine = op.kind == OperatorKind::expert_combine;
+  ExpertExchange x;
+  if (op.low_latency)
+    x.kind = combine ? ExchangeKind::combine_low_latency : ExchangeKind::dispatch_low_latency;
+  else
+    x.kind = combine ? ExchangeKind::combine : ExchangeKind::dispatch;
+  x.tokens = op.m;
+  x.hidden = op.k;
+  x.value_bytes = bits_per_element(op.weights) < 16 ? kFp8DispatchBytes : 2;
+  x.top_k = op.n;
+  x.experts = op.groups;
+  x.ranks = op.ranks;
+  x.stride = op.stride;
+  OperatorTime t;
+  t.seconds = d.engine.link_factor * exchange_seconds(d, x);
+  t.bound = Bound::link;
+  return t;
+}
+
+// Blocks of norms and softmax that a multiprocessor works on at one time: 128 threads of 2,048
+// (PyTorch, layer_norm_kernel.cu).
+constexpr double kResidentRows = 16;
+
+OperatorTime elementwise_time(const DeviceModel& d, const Operator& op) {
+  double bytes = beyond_cache(d, op.data_bytes);
+  if (op.again_bytes > 0) {
+    // Rows between the first and the second reading stay in the cache where they fit.
+    const double live = op.row_bytes * kResidentRows * std::max(1.0, d.sm_count);
+    const double missed =
+        d.l2_bytes > 0 ? std::clamp(1 + std::log2(live / d.l2_bytes) / 2, 0.0, 1.0) : 1;
+    bytes += op.again_bytes * missed;
+  }
+  const ElementwiseCoefficients& e = d.operators.elementwise;
+  const double memory =
+      e.ceiling > 0 ? stream_seconds(d, bytes, e.ceiling, e.half_bytes) : stream_seconds(d, bytes);
+  OperatorTime t = combine(op.flops / std::max(d.vector_peak, 1.0), memory,
+                           d.operators.launch_seconds * d.engine.fixed_factor, 3);
+  if (op.timed_alone) t.seconds += e.timed_seconds;
+  return t;
+}
+
 }  // namespace
 
 OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
@@ -185,9 +241,10 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op) {
       return scan_time(d, op);
     case OperatorKind::elementwise:
     case OperatorKind::gather:
-      return combine(op.flops / std::max(d.vector_peak, 1.0),
-                     stream_seconds(d, beyond_cache(d, op.data_bytes)),
-                     d.operators.launch_seconds * d.engine.fixed_factor, 3);
+      return elementwise_time(d, op);
+    case OperatorKind::expert_dispatch:
+    case OperatorKind::expert_combine:
+      return exchange_time(d, op);
     default:
       break;
   }

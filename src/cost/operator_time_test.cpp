@@ -141,6 +141,42 @@ TEST_F(OperatorTimes, AttentionOfAPromptFillsBlocks) {
   EXPECT_NEAR(operator_time(d, op).compute_seconds, 0.02, 1e-9);
 }
 
+TEST_F(OperatorTimes, RowsReadAgainComeFromTheCacheWhereTheyFit) {
+  Operator op;
+  op.kind = OperatorKind::elementwise;
+  op.data_bytes = 2e9, op.again_bytes = 1e9;
+  op.row_bytes = 1e4;  // 16 rows on each of 100 multiprocessors: 16 MB
+  EXPECT_NEAR(seconds(op), 3e-3, 1e-9);
+  d.l2_bytes = 16e6;
+  EXPECT_NEAR(seconds(op), 3e-3, 1e-9);
+  d.l2_bytes = 32e6;
+  EXPECT_NEAR(seconds(op), 2.5e-3, 1e-9);
+  d.l2_bytes = 64e6;
+  EXPECT_NEAR(seconds(op), 2e-3, 1e-9);
+}
+
+TEST_F(OperatorTimes, ElementwiseKernelsHaveTheirOwnShareOfTheBandwidth) {
+  Operator op;
+  op.kind = OperatorKind::elementwise;
+  op.data_bytes = 1e9;
+  d.operators.elementwise = {0.5, 1e9, 1e-4, 0};
+  EXPECT_NEAR(seconds(op), 4e-3, 1e-9);
+  op.timed_alone = true;
+  EXPECT_NEAR(seconds(op), 4.1e-3, 1e-9);
+}
+
+TEST_F(OperatorTimes, AttentionTimedAloneIsReadFromTheCache) {
+  Operator op;
+  op.kind = OperatorKind::attention;
+  op.sequences = 1, op.query_tokens = 1, op.key_tokens = 1000, op.m = 8, op.n = 8, op.k = 128;
+  op.flops = 1, op.data_bytes = 1e6;
+  d.l2_bytes = 4e6;                        // holds all of it
+  d.operators.attention.warm_rate = 40e9;  // 4 TB/s of 100 multiprocessors
+  EXPECT_NEAR(seconds(op), 1e-6, 1e-9);
+  op.timed_alone = true;
+  EXPECT_NEAR(seconds(op), 0.25e-6, 1e-9);
+}
+
 TEST_F(OperatorTimes, ElementwiseIsRead) {
   Operator op;
   op.kind = OperatorKind::elementwise;

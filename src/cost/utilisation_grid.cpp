@@ -14,11 +14,28 @@ constexpr std::string_view kDigits =
 constexpr double kScale = 512;
 constexpr int kZero = 2048;
 
-constexpr const char* kKindNames[] = {
-    "gemm.fp32",         "gemm.half",         "gemm.fp8",       "gemm.fp8_block",    "gemm.fp4",
-    "gemm.int8",         "gemm.int8_only",    "gemm.int4_only", "grouped.half",      "grouped.fp8",
-    "grouped.fp8_block", "grouped.int4_only", "prefill",        "prefill.fp8_cache", "decode",
-    "decode.fp8_cache",  "latent.prefill",    "latent.decode"};
+constexpr const char* kKindNames[] = {"gemm.fp32",
+                                      "gemm.half",
+                                      "gemm.fp8",
+                                      "gemm.fp8_block",
+                                      "gemm.fp4",
+                                      "gemm.int8",
+                                      "gemm.int8_only",
+                                      "gemm.int4_only",
+                                      "grouped.half",
+                                      "grouped.fp8",
+                                      "grouped.fp8_block",
+                                      "grouped.int4_only",
+                                      "prefill",
+                                      "prefill.fp8_cache",
+                                      "decode",
+                                      "decode.fp8_cache",
+                                      "latent.prefill",
+                                      "latent.decode",
+                                      "prefill.window",
+                                      "prefill.window_fp8_cache",
+                                      "decode.window",
+                                      "decode.window_fp8_cache"};
 static_assert(std::size(kKindNames) == kGridKinds);
 constexpr const char* kLinkNames[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                                       "one_shot"};
@@ -133,6 +150,14 @@ std::array<GridAxis, kGridAxes> grid_axes(GridKind k) {
     case GridKind::decode_fp8_cache:
       // Keys, sequences x key heads, heads that share keys, head dimension.
       return {GridAxis{4, 1, 14}, {0, 1, 14}, {0, 1, 6}, {6, 1, 3}};
+    case GridKind::prefill_window:
+    case GridKind::prefill_window_fp8_cache:
+      // Queries of a sequence, sequences x heads, the window, head dimension.
+      return {GridAxis{7, 1, 8}, {0, 1, 13}, {7, 1, 7}, {6, 1, 3}};
+    case GridKind::decode_window:
+    case GridKind::decode_window_fp8_cache:
+      // The window, sequences x key heads, heads that share keys, head dimension.
+      return {GridAxis{7, 1, 7}, {0, 1, 14}, {0, 1, 6}, {6, 1, 3}};
     case GridKind::latent_decode:
       // Keys, sequences, heads.
       return {GridAxis{4, 1, 14}, {0, 1, 11}, {0, 1, 8}, {}};
@@ -143,6 +168,19 @@ std::array<GridAxis, kGridAxes> grid_axes(GridKind k) {
 }
 
 std::array<GridAxis, kGridAxes> link_grid_axes() { return {GridAxis{9, 1, 23}, {1, 1, 3}, {}, {}}; }
+
+namespace {
+
+// The grid of kernels that see a window; none where a device's tables have only the plain ones.
+GridKind windowed(const DeviceModel& d, bool narrow, bool one_query) {
+  const GridKind kind =
+      one_query ? (narrow ? GridKind::decode_window_fp8_cache : GridKind::decode_window)
+                : (narrow ? GridKind::prefill_window_fp8_cache : GridKind::prefill_window);
+  const auto& grids = d.operators.grids;
+  return grids && grids->of[static_cast<std::size_t>(kind)].empty() ? GridKind::none : kind;
+}
+
+}  // namespace
 
 GridPlace grid_place(const DeviceModel& d, const Operator& op) {
   GridPlace p;
@@ -193,8 +231,13 @@ GridPlace grid_place(const DeviceModel& d, const Operator& op) {
   if (op.n <= 1 && op.k > 512) {
     p.kind = one_query ? GridKind::latent_decode : GridKind::none;
     p.at = {log2_of(op.key_tokens), log2_of(op.sequences), log2_of(op.m), 0};
+  } else if (op.window > 0 && !one_query && windowed(d, narrow, one_query) != GridKind::none) {
+    p.kind = windowed(d, narrow, one_query);
+    p.at = {log2_of(op.query_tokens), log2_of(op.sequences * op.m), log2_of(op.window),
+            log2_of(op.k)};
   } else if (one_query) {
-    p.kind = narrow ? GridKind::decode_fp8_cache : GridKind::decode;
+    const GridKind own = op.window > 0 ? windowed(d, narrow, one_query) : GridKind::none;
+    p.kind = own != GridKind::none ? own : narrow ? GridKind::decode_fp8_cache : GridKind::decode;
     p.at = {log2_of(op.key_tokens), log2_of(op.sequences * op.n), log2_of(op.group_size),
             log2_of(op.k)};
   } else {

@@ -78,6 +78,10 @@ enum class GridKind : std::uint8_t {
   decode_fp8_cache,
   latent_prefill,
   latent_decode,
+  prefill_window,  // queries that see a window of a longer context
+  prefill_window_fp8_cache,
+  decode_window,
+  decode_window_fp8_cache,
   none,
   count_ = none
 };

@@ -107,6 +107,31 @@ TEST_F(Grids, AttentionOfOneQueryAndOfManyAreApart) {
   EXPECT_EQ(grid_place(d, a).at, (GridPoint{10, 8, 2, 7}));
 }
 
+TEST_F(Grids, WindowsHaveGridsOfTheirOwn) {
+  Operator a;
+  a.kind = OperatorKind::attention;
+  a.sequences = 8, a.query_tokens = 1, a.key_tokens = 1024, a.m = 32, a.n = 8, a.k = 64;
+  a.group_size = 4, a.window = 1024;
+  EXPECT_EQ(grid_place(d, a).kind, GridKind::decode_window);
+  EXPECT_EQ(grid_place(d, a).at, (GridPoint{10, 6, 2, 6}));
+  a.query_tokens = 4096, a.key_tokens = 900;
+  EXPECT_EQ(grid_place(d, a).kind, GridKind::prefill_window);
+  EXPECT_EQ(grid_place(d, a).at, (GridPoint{12, 8, 10, 6}));
+  a.weights = Format::fp8_tensor;
+  EXPECT_EQ(grid_place(d, a).kind, GridKind::prefill_window_fp8_cache);
+}
+
+TEST_F(Grids, WindowsOfUntimedKernelsTakeThePlainGrid) {
+  d.operators.grids = std::make_shared<OperatorGrids>();
+  Operator a;
+  a.kind = OperatorKind::attention;
+  a.sequences = 8, a.query_tokens = 1, a.key_tokens = 1024, a.m = 32, a.n = 8, a.k = 64;
+  a.group_size = 4, a.window = 1024;
+  EXPECT_EQ(grid_place(d, a).kind, GridKind::decode);
+  a.query_tokens = 4096;
+  EXPECT_EQ(grid_place(d, a).kind, GridKind::prefill);
+}
+
 TEST_F(Grids, WhatIsTimedAloneIsWarmAndWaitsForItsHost) {
   d.l2_bytes = 400e6;
   d.operators.stream.warm_speedup = 3;

@@ -127,6 +127,11 @@ constexpr std::array<std::pair<const char*, LogitsRows>, 2> kLogits = {
     {{"sampled_only", LogitsRows::sampled_only}, {"all_tokens", LogitsRows::all_tokens}}};
 constexpr std::array<std::pair<const char*, Launch>, 2> kLaunch = {
     {{"eager", Launch::eager}, {"graphs", Launch::graphs}}};
+constexpr std::array<std::pair<const char*, ExpertKernels>, 4> kExpertKernels = {
+    {{"none", ExpertKernels::none},
+     {"deepep", ExpertKernels::deepep},
+     {"deepep_low_latency", ExpertKernels::deepep_low_latency},
+     {"deepep_normal", ExpertKernels::deepep_normal}}};
 constexpr std::array<std::pair<const char*, Fusion>, 3> kFusion = {
     {{"none", Fusion::none}, {"pointwise", Fusion::pointwise}, {"epilogue", Fusion::epilogue}}};
 constexpr std::array<std::pair<const char*, Batching>, 2> kBatching = {
@@ -250,6 +255,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.whole("pipeline_passes", &p.pipeline_passes);
   l.whole("widened_rows", &p.widened_rows);
   l.whole("gathered_rows", &p.gathered_rows);
+  l.choice("expert_kernels_across_nodes", kExpertKernels, &p.expert_kernels_across_nodes);
   l.flag("expert_loop", &p.expert_loop);
   l.flag("row_products", &p.row_products);
   l.flag("integer_products", &p.integer_products);

@@ -47,6 +47,11 @@ enum class MediaProfile : std::uint8_t {
 // among themselves, beside a library's products (compilers); also as the last step of a product.
 enum class Fusion : std::uint8_t { none, pointwise, epilogue };
 
+// How tokens reach experts on other ranks. Not at all: each rank of a tensor group has them all
+// and sums with the others. DeepEP's kernels: low-latency ones for decoding and normal ones for
+// prompts, or one of both always.
+enum class ExpertKernels : std::uint8_t { none, deepep, deepep_low_latency, deepep_normal };
+
 enum class Batching : std::uint8_t { continuous, fixed };
 
 // When ggml copies experts that lie in host memory to a card to multiply them there.
@@ -198,6 +203,8 @@ struct EnginePolicy {
   std::int64_t widened_rows = 0;
   // Passes of so few tokens gather the matrices of chosen experts instead of sorting tokens.
   std::int64_t gathered_rows = 0;
+  // Where the experts of a tensor group lie on several nodes.
+  ExpertKernels expert_kernels_across_nodes = ExpertKernels::none;
   bool expert_loop = false;        // larger ones multiply expert after expert, quantised ones fused
   bool row_products = false;       // matrix-vector kernels: each row reads the quantised matrix
   bool integer_products = false;   // GGUF weights meet activations in 8 bit on integer units

@@ -166,6 +166,20 @@ void predict_collectives(const Bench& bench, const std::vector<CoefficientSheet>
   }
 }
 
+void predict_exchanges(const Bench& bench, const std::vector<CoefficientSheet>& sheets,
+                       const KeepExchange& judged, Errors& errors) {
+  FactStore store;
+  const Calibration c = calibration_of(store, bench, sheets);
+  for (const ExchangeSample& s : bench.exchanges) {
+    if (!judged(s)) continue;
+    const Bench::Machine& m = bench.machines[s.machine];
+    DeviceModel d = m.device;
+    if (auto near = c.link(m.link, false)) d.intra.c = *near;
+    errors.add(m.accelerator, exchange_name(s.exchange.kind), exchange_seconds(d, s.exchange),
+               s.seconds);
+  }
+}
+
 // The errors of unseen rows go into the sheets whose numbers made them.
 void put_errors(const Bench& bench, const Errors& shapes, const Errors& devices,
                 const Errors& collectives, std::vector<CoefficientSheet>& sheets) {
@@ -193,6 +207,12 @@ void put_errors(const Bench& bench, const Errors& shapes, const Errors& devices,
       });
       // Links nobody measured are further off than the measured ones are from their own curves.
       s.blocks[0].values.push_back({"error", std::max(e, starts(name, "any-") ? 0.3 : 0.05)});
+      for (CoefficientBlock& b : s.blocks)
+        if (!b.name.empty())
+          b.values.push_back(
+              {"error", std::max(0.05, collectives.sigma([&](const auto&, const auto& block) {
+                 return block == b.name;
+               }))});
       for (GridBlock& g : s.grids)
         g.grid.error = collectives.sigma([&](const std::string& device, const std::string& block) {
           return starts(block, g.name) &&
@@ -215,6 +235,7 @@ void put_errors(const Bench& bench, const Errors& shapes, const Errors& devices,
             if (!mine(device)) return false;
             if (b.name == "attention") return starts(block, "prefill") || starts(block, "decode");
             if (b.name == "grouped") return starts(block, "grouped");
+            if (b.name == "elementwise") return block == "elementwise";
             if (b.name == "stream" || b.name == "launch") return block == "gemm.half";
             return block == "gemm." + b.name;
           });
@@ -300,9 +321,9 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
   if (!read) return tl::unexpected(read.error());
   const Bench& bench = *read;
   OperatorCalibration out;
-  auto fit = [&](const KeepSample& ops, const KeepCollective& comm) {
+  auto fit = [&](const KeepSample& ops, const KeepCollective& comm, const KeepExchange& experts) {
     std::vector<CoefficientSheet> sheets = fit_operators(bench, ops);
-    for (CoefficientSheet& s : fit_links(bench, comm)) sheets.push_back(std::move(s));
+    for (CoefficientSheet& s : fit_links(bench, comm, experts)) sheets.push_back(std::move(s));
     return sheets;
   };
   Errors shapes, devices, dimensions, frameworks, collectives, links;
@@ -328,12 +349,18 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
     jobs.push_back([&, fold] {
       auto& sheets = out.unseen[static_cast<std::size_t>(fold)];
       sheets = fit([=](const Sample& s) { return s.fold != fold; },
-                   [=](const CollectiveSample& s) { return s.fold != fold; });
+                   [=](const CollectiveSample& s) { return s.fold != fold; },
+                   [=](const ExchangeSample& s) { return s.fold != fold; });
       add_vendor_ceilings(bench, inputs.products, fold, sheets);
       judge(
           sheets, [=](const Sample& s) { return s.fold == fold; }, shapes);
       judge_links(
           sheets, [=](const CollectiveSample& s) { return s.fold == fold; }, collectives);
+      Errors exchanges;
+      predict_exchanges(
+          bench, sheets, [=](const ExchangeSample& s) { return s.fold == fold; }, exchanges);
+      const std::lock_guard<std::mutex> lock(adding);
+      collectives.add(exchanges);
     });
   for (std::size_t d = 0; d < bench.devices.size(); ++d)
     jobs.push_back([&, d] {
@@ -345,7 +372,10 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
           fit_operators(
               bench, [=](const Sample& s) { return s.device != d; }, a.family),
           [=](const Sample& s) { return s.device == d; }, devices);
-      judge_links(fit_links(bench, [&](const CollectiveSample& s) { return !of(s); }), of, links);
+      judge_links(fit_links(
+                      bench, [&](const CollectiveSample& s) { return !of(s); },
+                      [](const ExchangeSample&) { return false; }),
+                  of, links);
     });
   // A quarter of the n x k, or of the heads, at a time.
   for (std::uint32_t part = 0; part < 4; ++part)
@@ -362,7 +392,8 @@ Result<OperatorCalibration> calibrate_operators(const OperatorInputs& inputs) {
     });
   jobs.push_back([&] {
     out.shipped =
-        fit([](const Sample&) { return true; }, [](const CollectiveSample&) { return true; });
+        fit([](const Sample&) { return true; }, [](const CollectiveSample&) { return true; },
+            [](const ExchangeSample&) { return true; });
     add_vendor_ceilings(bench, inputs.products, -1, out.shipped);
   });
   run_all(jobs);

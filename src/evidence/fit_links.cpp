@@ -159,7 +159,8 @@ double collective_sample_seconds(const DeviceModel& d, const CollectiveSample& s
   return s.host_launched ? host_launched(d, t, s.payload, s.kernels) : t;
 }
 
-std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep) {
+std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep,
+                                        const KeepExchange& keep_exchange) {
   std::vector<CoefficientSheet> out;
   auto rows_of = [&](const std::function<bool(const CollectiveSample&)>& which) {
     LinkFit f{bench, bench.machines, {}};
@@ -180,6 +181,7 @@ std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective
   LinkFit all = rows_of([&](const CollectiveSample& s) { return !crosses(bench, s); });
   LinkCoefficients pooled;
   CoefficientSheet any = fit_inside("any-inside-node", all, start, pooled);
+  fit_exchange(bench, keep_exchange, "", any);
   any.source = source_of("");
   out.push_back(std::move(any));
   std::map<std::string, std::size_t> links;
@@ -191,13 +193,18 @@ std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective
       return !crosses(bench, s) && bench.machines[s.machine].link == name;
     });
     CoefficientSheet s = fit_inside(link, f, pooled, near[link]);
+    fit_exchange(bench, keep_exchange, link, s);
     add_grids(f, s);
     s.source = source_of(link);
     out.push_back(std::move(s));
   }
   LinkFit far = rows_of([&](const CollectiveSample& s) { return crosses(bench, s); });
   LinkCoefficients c = start;
-  c.start_seconds = 2e-5, c.sharing = 0.01;
+  // Three machines: what a round costs and the share of the ports are all that they can tell, and
+  // with these two each machine predicts the others best. A ramp takes the place of rounds and then
+  // holds for one number of nodes only.
+  c.start_seconds = 1e-6, c.sharing = 0.01, c.half_bytes = 1e3, c.ramp = 0.05;
+  c.latency_seconds = 3e-5;
   for (Bench::Machine& m : far.machines)
     m.device.intra.c = near.count(m.link) ? near.at(m.link) : pooled;
   auto apply = [&] {
@@ -206,11 +213,7 @@ std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective
   };
   if (far.rows.size() >= 5)
     minimise(
-        {{&c.ceiling, 0.1, 1},
-         {&c.half_bytes, 1e3, 1e9},
-         {&c.ramp, 0.05, 1},
-         {&c.latency_seconds, 1e-7, 1e-3},
-         {&c.start_seconds, 1e-6, 1e-3}},
+        {{&c.ceiling, 0.1, 1}, {&c.latency_seconds, 1e-7, 1e-3}},
         [&] {
           apply();
           return far.loss(far.rows);

@@ -118,23 +118,36 @@ CoefficientSheet fit_formulas(const std::string& id, FamilyFit& fit, OperatorCoe
     if (const auto n = fit.fit(name, c, parameters, 900))
       sheet.blocks.push_back(matrix_block(name, at(p), n));
   }
+  ElementwiseCoefficients& e = c.elementwise;
+  e = {0.8, 1e4, 1e-6, 0};
+  if (const auto n = fit.fit(
+          "elementwise", c,
+          {{&e.ceiling, 0.2, 1}, {&e.half_bytes, 1, 4e6}, {&e.timed_seconds, 1e-8, 5e-5}}, 400))
+    sheet.blocks.push_back(
+        {"elementwise",
+         {{"ceiling", e.ceiling}, {"half_bytes", e.half_bytes}, {"timed_seconds", e.timed_seconds}},
+         n});
+  else
+    e = {};
   AttentionCoefficients& a = c.attention;
+  const auto decode = fit.fit("attention_decode", c,
+                              {{&a.decode_ceiling, 0.05, 1},
+                               {&a.half_bytes, 1, 5e7},
+                               {&a.warm_rate, 1e8, 1e12},
+                               {&a.decode_latency_seconds, 1e-7, 5e-5}},
+                              500);
   const auto prefill = fit.fit("attention_prefill", c,
                                {{&a.prefill_ceiling, 0.02, 1},
                                 {&a.keys_half, 1, 20000},
                                 {&a.prefill_latency_seconds, 1e-7, 1e-4}},
                                500);
-  const auto decode = fit.fit("attention_decode", c,
-                              {{&a.decode_ceiling, 0.05, 1},
-                               {&a.half_bytes, 1, 5e7},
-                               {&a.decode_latency_seconds, 1e-7, 5e-5}},
-                              500);
   if (prefill > 0 && decode > 0)
     sheet.blocks.push_back({"attention",
                             {{"prefill_ceiling", a.prefill_ceiling},
                              {"keys_half", a.keys_half},
                              {"decode_ceiling", a.decode_ceiling},
                              {"half_bytes", a.half_bytes},
+                             {"warm_rate", a.warm_rate},
                              {"prefill_latency_seconds", a.prefill_latency_seconds},
                              {"decode_latency_seconds", a.decode_latency_seconds}},
                             prefill + decode});
@@ -198,7 +211,7 @@ DeviceModel bare_device(const Accelerator& a) {
   fill_units(d, a);
   for (MatrixCoefficients& m : d.operators.matrix) m = {0.8, 150, 0.5, 3, 1e-7, 0, 0, 0};
   d.operators.stream = {0.8, 1e5, 0, 1.5};
-  d.operators.attention = {0.5, 500, 1e-5, 0.8, 1e5, 5e-6, 0};
+  d.operators.attention = {0.5, 500, 1e-5, 0.8, 1e5, 5e-6, 0, 2e10};
   d.operators.grouped_latency_seconds = 2e-5;
   d.operators.launch_seconds = 3e-6;
   return d;

@@ -18,7 +18,12 @@ std::vector<CoefficientSheet> fit_operators(const Bench& bench, const KeepSample
                                             const std::string& family = "");
 // Sheets of every kind of link and of what stands in for the others.
 using KeepCollective = std::function<bool(const CollectiveSample&)>;
-std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep);
+using KeepExchange = std::function<bool(const ExchangeSample&)>;
+std::vector<CoefficientSheet> fit_links(const Bench& bench, const KeepCollective& keep,
+                                        const KeepExchange& keep_exchange);
+// Adds blocks of the kernels for experts, of rows over one link or (empty) over any.
+void fit_exchange(const Bench& bench, const KeepExchange& keep, const std::string& link,
+                  CoefficientSheet& sheet);
 
 // A device of the bench before anything is fitted.
 DeviceModel bare_device(const Accelerator& a);

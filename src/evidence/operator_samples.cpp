@@ -102,13 +102,14 @@ struct Reader {
                        starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
       if (a.kv_heads <= 0) a.kv_heads = a.heads;
       if (a.queries < 2 || a.dim > 256 || a.dim == 192) continue;
-      if (a.window > 0 && a.window < a.queries) continue;  // kernels of their own
       Sample s;
       s.ops = timed_prefill(a);
-      s.block = "attention_prefill";
+      const bool windowed = s.ops[0].window > 0;
+      s.block = windowed ? "windowed_prefill" : "attention_prefill";
       add(std::move(s), r, "attention_prefill_causal",
           fmt::format("b={};isl={};h={};kv={};d={}", a.batch, a.queries, a.heads, a.kv_heads,
-                      a.dim),
+                      a.dim) +
+              (windowed ? fmt::format(";w={}", a.window) : ""),
           seconds(r), kind_hash({a.heads, a.kv_heads, a.dim}));
     }
   }
@@ -127,12 +128,13 @@ struct Reader {
                        starts_with(c.text(r, "kv_cache_dtype"), "fp8")};
       if (a.kv_heads <= 0) a.kv_heads = a.heads;
       if (a.dim > 256 || a.dim == 192) continue;
-      if (a.window > 0 && a.window < a.keys) continue;
       Sample s;
       s.ops = timed_decode(a);
-      s.block = "attention_decode";
+      const bool windowed = s.ops[0].window > 0;
+      s.block = windowed ? "windowed_decode" : "attention_decode";
       add(std::move(s), r, "attention_decode",
-          fmt::format("b={};kvlen={};h={};kv={};d={}", a.batch, keys, a.heads, a.kv_heads, a.dim),
+          fmt::format("b={};kvlen={};h={};kv={};d={}", a.batch, keys, a.heads, a.kv_heads, a.dim) +
+              (windowed ? fmt::format(";w={}", a.window) : ""),
           seconds(r), kind_hash({a.heads, a.kv_heads, a.dim}));
     }
   }
@@ -179,6 +181,24 @@ struct Reader {
           fmt::format("tokens={};hidden={};inter={};topk={};experts={};tp={};dist={}", e.tokens,
                       e.hidden, e.inter, e.top_k, e.experts, e.tensor, routing),
           seconds(r), kind_hash({e.hidden, e.inter, e.experts}));
+    }
+  }
+
+  // Elementwise functions, norms and softmax in 32 bit, several devices in one table.
+  void rows(const char* op) {
+    for (const CsvRow& r : t.rows) {
+      const auto of = names(c.text(r, "Device"));
+      if (!of) continue;
+      device = *of;
+      const double b = c.number(r, "B"), h = c.number(r, "H");
+      const std::string function = c.text(r, "OPName");
+      Sample s;
+      s.ops = function.empty() ? timed_rows(op, b, h)
+                               : timed_elementwise(b * h, two_operands(function) ? 2 : 1, 1, 4);
+      s.block = "elementwise";
+      std::string shape = fmt::format("b={};h={}", b, h);
+      if (!function.empty()) shape += ";fn=" + function;
+      add(std::move(s), r, op, shape, c.number(r, "Latency") * 1e-3, kind_hash({h}));
     }
   }
 
@@ -230,6 +250,32 @@ void read_collectives(const CsvTable& t, bool custom, std::size_t machine, std::
   }
 }
 
+// Kernels for experts, in microseconds: a row has both directions. All tables are of 8 devices,
+// with FP8 tokens on the way out.
+void read_exchanges(const CsvTable& t, bool low_latency, std::size_t machine, Bench& bench) {
+  constexpr int kRanks = 8;
+  Columns c{t};
+  for (const CsvRow& r : t.rows)
+    for (const bool combine : {false, true}) {
+      const std::string way = combine ? "combine" : "dispatch";
+      ExchangeSample s;
+      ExpertExchange& x = s.exchange;
+      x.kind = exchange_kind(combine, low_latency);
+      x.tokens = c.number(r, "num_token");
+      x.hidden = c.number(r, "hidden_size");
+      x.top_k = c.number(r, "num_topk");
+      x.experts = c.number(r, "num_experts");
+      x.value_bytes = combine ? 2 : kFp8DispatchBytes;
+      x.ranks = kRanks;
+      x.multiprocessors = low_latency ? 0 : c.number(r, (way + "_sms").c_str());
+      s.seconds = 1e-6 * c.number(r, (way + (low_latency ? "_avg_t_us" : "_transmit_us")).c_str());
+      s.machine = machine;
+      s.hash = hash_of(r);
+      s.fold = timed_fold(exchange_operator(x.kind), exchange_shape(x), kRanks);
+      if (s.seconds > 0) bench.exchanges.push_back(s);
+    }
+}
+
 // "vllm-0.24.0" of "gemm_perf.vllm-0.24.0.csv".
 std::string framework_of(const std::string& name) {
   const auto dot = name.find('.'), dash = name.find('-');
@@ -242,9 +288,10 @@ std::string framework_of(const std::string& name) {
 
 bool reads_table(const std::string& name) {
   constexpr const char* kinds[] = {
-      "custom_allreduce",     "nccl_perf",   "gemm_perf",      "context_attention",
-      "generation_attention", "context_mla", "generation_mla", "moe_perf",
-      "test_linear",          "test_bmm"};
+      "custom_allreduce",     "nccl_perf",    "gemm_perf",      "context_attention",
+      "generation_attention", "context_mla",  "generation_mla", "moe_perf",
+      "test_linear",          "test_bmm",     "test_elem",      "test_ln",
+      "test_softmax",         "wideep_deepep"};
   return std::any_of(std::begin(kinds), std::end(kinds),
                      [&](const char* k) { return starts_with(name, k); });
 }
@@ -257,8 +304,12 @@ bool add_samples(const CsvTable& table, const std::string& name, std::size_t dev
   if (known == bench.sources.end()) bench.sources.push_back(framework);
   const bool custom = starts_with(name, "custom_allreduce");
   Reader r{table, {table}, device, names, bench, source};
-  if (custom || starts_with(name, "nccl_perf")) {
-    read_collectives(table, custom, machine, source, bench);
+  const bool experts = starts_with(name, "wideep_deepep");
+  if (custom || experts || starts_with(name, "nccl_perf")) {
+    if (experts)
+      read_exchanges(table, starts_with(name, "wideep_deepep_ll"), machine, bench);
+    else
+      read_collectives(table, custom, machine, source, bench);
     bench.link_files[bench.machines[machine].link].push_back(bench.machines[machine].accelerator +
                                                              "/" + name);
     return true;
@@ -275,6 +326,12 @@ bool add_samples(const CsvTable& table, const std::string& name, std::size_t dev
     r.experts();
   else if (starts_with(name, "test_linear") || starts_with(name, "test_bmm"))
     r.vector_products();
+  else if (starts_with(name, "test_elem"))
+    r.rows("elementwise");
+  else if (starts_with(name, "test_ln"))
+    r.rows("layernorm");
+  else if (starts_with(name, "test_softmax"))
+    r.rows("softmax");
   else
     return false;
   if (!table.column("Device"))

@@ -36,6 +36,15 @@ struct CollectiveSample {
   std::uint32_t source = 0;
 };
 
+// Tokens on their way to experts or back.
+struct ExchangeSample {
+  ExpertExchange exchange;
+  double seconds = 0;
+  int fold = 0;
+  std::uint64_t hash = 0;
+  std::size_t machine = 0;
+};
+
 struct Bench {
   std::vector<DeviceModel> devices;
   std::vector<Sample> samples;
@@ -48,6 +57,7 @@ struct Bench {
   };
   std::vector<Machine> machines;
   std::vector<CollectiveSample> collectives;
+  std::vector<ExchangeSample> exchanges;
   std::map<std::string, std::vector<std::string>> link_files;
 };
 

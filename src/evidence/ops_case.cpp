@@ -66,7 +66,11 @@ CaseOrRefusal read_ops_case(const Row& row, const RowNames& names) {
   const TimedShape shape(row.text("shape"));
   t.ranks = static_cast<int>(row.whole("num_gpus").value_or(1));
   const bool collective = op == "custom_all_reduce" || starts(op, "nccl_");
-  if (collective) {
+  if (starts(op, "deepep_")) {
+    t.exchange = timed_exchange(op, row.text("dtype"), shape);
+    if (!t.exchange) return Refusal{RefusalReason::input_missing, "shape"};
+    t.exchange->ranks = t.ranks;
+  } else if (collective) {
     t.host_launched = ends(row.text("kernel_or_framework"), "_eager");
     if (auto r = take_collective(op, shape, t)) return *r;
   } else if (starts(op, "flagperf_")) {
@@ -94,7 +98,7 @@ CaseOrRefusal read_ops_case(const Row& row, const RowNames& names) {
   } else {
     return Refusal{RefusalReason::bad_value, "latency_ms"};
   }
-  if (auto r = take_hardware(row, names, collective ? t.ranks : 1, 0, c)) return *r;
+  if (auto r = take_hardware(row, names, collective || t.exchange ? t.ranks : 1, 0, c)) return *r;
   return c;
 }
 

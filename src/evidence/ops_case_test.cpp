@@ -60,6 +60,19 @@ TEST_F(TimedRows, OneShotCallsOutsideOfAGraph) {
   EXPECT_EQ(nccl.timed->ranks, 8);
 }
 
+TEST_F(TimedRows, TokensOnTheirWayToExperts) {
+  const Case c = accepted(
+      kOps,
+      "o1,s,A,deepep_dispatch_low_latency,fp8,tokens=8;hidden=7168;topk=8;experts=256,8,0.02,,,"
+      "deepep,");
+  ASSERT_TRUE(c.timed->exchange);
+  EXPECT_EQ(c.timed->exchange->kind, ExchangeKind::dispatch_low_latency);
+  EXPECT_EQ(c.timed->exchange->ranks, 8);
+  EXPECT_NEAR(c.measured, 2e-5, 1e-15);
+  EXPECT_EQ(refused(kOps, "o1,s,A,deepep_dispatch,fp8,tokens=8,8,0.02,,,deepep,"),
+            RefusalReason::input_missing);
+}
+
 TEST_F(TimedRows, WhatIsNotModelledIsRefused) {
   EXPECT_EQ(refused(kOps, "o1,s,A,flagperf_benchmarks_interconnect-h2d,h2d,,1,,,7,x,"),
             RefusalReason::method_not_supported);

@@ -30,6 +30,9 @@ Spread spread_of(const DeviceModel& d, const Operator& op) {
       return {c.grouped_error, c.basis};
     case OperatorKind::attention:
       return {c.attention.error, c.basis};
+    case OperatorKind::elementwise:
+      if (c.elementwise.ceiling > 0) return {c.elementwise.error, c.basis};
+      [[fallthrough]];
     default:
       return {c.stream.error, c.basis};
   }
@@ -63,7 +66,11 @@ Result<Estimate<double>> predict_timed(const TimedCase& c, const Cluster& hardwa
   if (!d) return tl::unexpected(d.error());
   double seconds = 0;
   Spread spread{0, Basis::exact};
-  if (c.operators.empty()) {
+  if (c.exchange) {
+    seconds = exchange_seconds(*d, *c.exchange);
+    const ExchangeCoefficients& x = d->intra.c.exchange[static_cast<std::size_t>(c.exchange->kind)];
+    spread = {x.error, d->intra.c.basis};
+  } else if (c.operators.empty()) {
     seconds = collective_seconds(*d, c.collective, c.payload, c.ranks, 1, c.kernels);
     if (c.host_launched) seconds = host_launched(*d, seconds, c.payload, c.kernels);
     spread = spread_of(*d, c);

@@ -13,8 +13,9 @@ struct TimedCase {
   std::vector<Operator> operators;  // one after another; empty: a collective
   Collective collective = Collective::all_reduce;
   CollectiveKernels kernels = CollectiveKernels::library;
-  bool host_launched = false;  // each call of its own, not replayed from a graph
-  double payload = 0;          // bytes of the full buffer
+  bool host_launched = false;              // each call of its own, not replayed from a graph
+  double payload = 0;                      // bytes of the full buffer
+  std::optional<ExpertExchange> exchange;  // kernels for experts instead of a collective
   int ranks = 1;
   // The figure: seconds, `work` per second (operations or bytes), or the bytes that each rank puts
   // on the wire per second ("bus bandwidth" of nccl-tests).

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace trigon {
 namespace {
 
@@ -72,14 +74,19 @@ std::vector<Operator> timed_gemm(double m, double n, double k, double batch, Tim
 
 std::vector<Operator> timed_prefill(const TimedAttention& a) {
   const double keys = mean_causal(a.queries, a.window);
-  return {attention(a.batch, a.queries, keys, a.queries, a.heads, a.kv_heads, a.dim, a.dim,
-                    a.kv_heads * 2 * a.dim, a.fp8_cache ? 1 : 2)};
+  std::vector<Operator> out = {attention(a.batch, a.queries, keys, a.queries, a.heads, a.kv_heads,
+                                         a.dim, a.dim, a.kv_heads * 2 * a.dim,
+                                         a.fp8_cache ? 1 : 2)};
+  if (a.window < a.queries) out[0].window = a.window;
+  return out;
 }
 
 std::vector<Operator> timed_decode(const TimedAttention& a) {
   const double keys = a.window > 0 ? std::min(a.window, a.keys) : a.keys;
-  return {attention(a.batch, 1, keys, keys, a.heads, a.kv_heads, a.dim, a.dim,
-                    a.kv_heads * 2 * a.dim, a.fp8_cache ? 1 : 2)};
+  std::vector<Operator> out = {attention(a.batch, 1, keys, keys, a.heads, a.kv_heads, a.dim, a.dim,
+                                         a.kv_heads * 2 * a.dim, a.fp8_cache ? 1 : 2)};
+  if (a.window < a.keys) out[0].window = a.window;
+  return out;
 }
 
 std::vector<Operator> timed_latent_prefill(double batch, double queries, double heads) {
@@ -89,6 +96,10 @@ std::vector<Operator> timed_latent_prefill(double batch, double queries, double 
 
 std::vector<Operator> timed_latent_decode(double batch, double keys, double heads, bool fp8_cache) {
   return {attention(batch, 1, keys, keys, heads, 1, 576, 512, 576, fp8_cache ? 1 : 2)};
+}
+
+bool two_operands(std::string_view function) {
+  return function == "add" || function == "mul" || function == "div" || function == "pow";
 }
 
 // A power law gives expert i of E a load of its quantile u = (i + 1/2) / E:
@@ -124,6 +135,18 @@ std::vector<Operator> timed_experts(const TimedExperts& e, TimedFormat f) {
       product(OperatorKind::grouped_gemm, pairs, 2 * width, e.hidden, hit, hit, f),
       product(OperatorKind::grouped_gemm, pairs, e.hidden, width, hit, hit, f)};
   for (Operator& op : out) op.routing_skew = e.skew;
+  return out;
+}
+
+std::vector<Operator> timed_rows(std::string_view op, double rows, double width) {
+  constexpr double kBytes = 4;
+  std::vector<Operator> out = timed_elementwise(rows * width, 1, 1, kBytes);
+  const bool norm = op == "layernorm", wide_softmax = op == "softmax" && width > 1024;
+  // A multiprocessor holds sixteen norms of 128 threads, but two softmaxes of 1,024.
+  out[0].row_bytes = width * kBytes * (norm ? 1 : 2.0 / 16);
+  // Norms read a row for its mean and once more to scale it; softmax of more than 1,024 values for
+  // its largest, its sum and its quotients (PyTorch, layer_norm_kernel.cu, SoftMax.cu).
+  out[0].again_bytes = (norm ? 1 : wide_softmax ? 2 : 0) * rows * width * kBytes;
   return out;
 }
 
@@ -197,7 +220,8 @@ std::optional<std::vector<Operator>> timed_operators(std::string_view op, std::s
   if (op == "elementwise" || op == "softmax" || op == "layernorm") {
     const auto b = at("b"), h = at("h");
     if (!b || !h) return std::nullopt;
-    return timed_elementwise(*b * *h, 1, 1, 4);
+    if (op != "elementwise") return timed_rows(op, *b, *h);
+    return timed_elementwise(*b * *h, two_operands(shape.text("fn")) ? 2 : 1, 1, 4);
   }
   const auto format = timed_format(dtype);
   if (!format) return std::nullopt;
@@ -216,6 +240,37 @@ std::optional<std::vector<Operator>> timed_operators(std::string_view op, std::s
     return timed_gemm(*at("m"), *at("n"), *at("k"), either("b", "batch", 1), *format);
   }
   return std::nullopt;
+}
+
+ExchangeKind exchange_kind(bool combine, bool low_latency) {
+  if (low_latency)
+    return combine ? ExchangeKind::combine_low_latency : ExchangeKind::dispatch_low_latency;
+  return combine ? ExchangeKind::combine : ExchangeKind::dispatch;
+}
+
+std::string exchange_operator(ExchangeKind k) { return std::string("deepep_") + exchange_name(k); }
+
+std::string exchange_shape(const ExpertExchange& x) {
+  std::string s =
+      fmt::format("tokens={};hidden={};topk={};experts={}", x.tokens, x.hidden, x.top_k, x.experts);
+  if (x.multiprocessors > 0) s += fmt::format(";sms={}", x.multiprocessors);
+  return s;
+}
+
+std::optional<ExpertExchange> timed_exchange(std::string_view op, std::string_view dtype,
+                                             const TimedShape& shape) {
+  ExpertExchange x;
+  std::size_t kind = 0;
+  while (kind < kExchangeKinds && op != exchange_operator(static_cast<ExchangeKind>(kind))) ++kind;
+  const auto tokens = shape.number("tokens"), hidden = shape.number("hidden");
+  const auto top_k = shape.number("topk"), experts = shape.number("experts");
+  if (kind == kExchangeKinds || !tokens || !hidden || !top_k || !experts || *top_k > *experts)
+    return std::nullopt;
+  x.kind = static_cast<ExchangeKind>(kind);
+  x.tokens = *tokens, x.hidden = *hidden, x.top_k = *top_k, x.experts = *experts;
+  x.value_bytes = dtype == "fp8" ? kFp8DispatchBytes : 2;
+  x.multiprocessors = shape.number("sms").value_or(0);
+  return x;
 }
 
 int timed_fold(std::string_view op, std::string_view shape, int devices) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/expert_exchange.hpp"
 #include "lower/operators.hpp"
 
 namespace trigon {
@@ -44,6 +45,11 @@ double timed_experts_hit(const TimedExperts& e);
 // Memory-bound operators: `values` elements, each read `reads` times and written `writes` times.
 std::vector<Operator> timed_elementwise(double values, double reads, double writes, double bytes);
 
+// "layernorm" or "softmax" over rows of so many 32-bit values.
+std::vector<Operator> timed_rows(std::string_view op, double rows, double width);
+// Functions of two tensors ("add"), which tables tell from those of one and a number ("addu").
+bool two_operands(std::string_view function);
+
 // Dimensions of a shape: "m=8;n=4096;k=4096".
 class TimedShape {
  public:
@@ -60,6 +66,15 @@ class TimedShape {
 // is none that is modelled or the shape lacks a dimension.
 std::optional<std::vector<Operator>> timed_operators(std::string_view op, std::string_view dtype,
                                                      const TimedShape& shape);
+
+// Kernels for experts as rows name them: "deepep_dispatch_low_latency" of
+// "tokens=128;hidden=7168;topk=8;experts=256", normal ones with ";sms=20". Absent for another
+// operator or without a dimension; `dtype` is that of the tokens on their way.
+ExchangeKind exchange_kind(bool combine, bool low_latency);
+std::string exchange_operator(ExchangeKind k);
+std::string exchange_shape(const ExpertExchange& x);
+std::optional<ExpertExchange> timed_exchange(std::string_view op, std::string_view dtype,
+                                             const TimedShape& shape);
 
 // One shape is in one fold whatever device, numbers or run it was timed with.
 constexpr int kTimedFolds = 4;

@@ -54,6 +54,53 @@ TEST(TimedOperators, ExpertsHit) {
   EXPECT_LE(timed_experts_hit(e), 8);
 }
 
+TEST(TimedOperators, WindowsBindOnlyLongerContexts) {
+  const auto short_ones = timed_operators("attention_decode", "bf16/kv=bfloat16",
+                                          TimedShape("b=1;kvlen=100;h=8;w=128"));
+  EXPECT_EQ(short_ones->front().window, 0);
+  EXPECT_EQ(short_ones->front().key_tokens, 100);
+  const auto far = timed_operators("attention_decode", "bf16/kv=bfloat16",
+                                   TimedShape("b=1;kvlen=900;h=8;w=128"));
+  EXPECT_EQ(far->front().window, 128);
+  EXPECT_EQ(far->front().key_tokens, 128);
+  EXPECT_EQ(far->front().data_bytes, 128.0 * 8 * 2 * 128 * 2 + 8 * 256 * 2);
+  const auto prompt = timed_operators("attention_prefill_causal", "bf16/kv=bfloat16",
+                                      TimedShape("b=1;isl=4;h=1;w=2"));
+  EXPECT_EQ(prompt->front().key_tokens, (1 + 2 + 2 + 2) / 4.0);
+}
+
+TEST(TimedOperators, NormsAndWideSoftmaxReadRowsAgain) {
+  const auto norm = timed_operators("layernorm", "fp32", TimedShape("b=10;h=1000"));
+  EXPECT_EQ(norm->front().data_bytes, 10.0 * 1000 * 8);
+  EXPECT_EQ(norm->front().again_bytes, 10.0 * 1000 * 4);
+  EXPECT_EQ(norm->front().row_bytes, 4000);
+  EXPECT_EQ(timed_operators("softmax", "fp32", TimedShape("b=10;h=1024"))->front().again_bytes, 0);
+  EXPECT_EQ(timed_operators("softmax", "fp32", TimedShape("b=10;h=2048"))->front().again_bytes,
+            2 * 10.0 * 2048 * 4);
+  EXPECT_EQ(
+      timed_operators("elementwise", "fp32", TimedShape("b=2;h=8;fn=add"))->front().data_bytes,
+      2.0 * 8 * 3 * 4);
+  EXPECT_EQ(
+      timed_operators("elementwise", "fp32", TimedShape("b=2;h=8;fn=addu"))->front().data_bytes,
+      2.0 * 8 * 2 * 4);
+}
+
+TEST(TimedOperators, KernelsForExperts) {
+  const TimedShape shape("tokens=128;hidden=7168;topk=8;experts=256;sms=20");
+  const auto x = timed_exchange("deepep_dispatch", "fp8", shape);
+  ASSERT_TRUE(x);
+  EXPECT_EQ(x->kind, ExchangeKind::dispatch);
+  EXPECT_EQ(x->multiprocessors, 20);
+  EXPECT_EQ(x->value_bytes, kFp8DispatchBytes);
+  EXPECT_EQ(exchange_shape(*x), "tokens=128;hidden=7168;topk=8;experts=256;sms=20");
+  EXPECT_EQ(timed_exchange("deepep_combine_low_latency", "bfloat16", shape)->kind,
+            ExchangeKind::combine_low_latency);
+  EXPECT_FALSE(timed_exchange("deepep_barrier", "fp8", shape));
+  EXPECT_FALSE(timed_exchange("deepep_dispatch", "fp8", TimedShape("tokens=1;hidden=8;topk=2")));
+  EXPECT_FALSE(
+      timed_exchange("deepep_dispatch", "fp8", TimedShape("tokens=1;hidden=8;topk=9;experts=8")));
+}
+
 TEST(TimedOperators, WhatIsNotModelledIsAbsent) {
   EXPECT_FALSE(timed_operators("flagperf_benchmarks_interconnect-h2d", "h2d", TimedShape("")));
   EXPECT_FALSE(timed_operators("gemm", "bfloat16", TimedShape("m=1;n=2")));

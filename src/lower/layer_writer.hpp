@@ -32,6 +32,8 @@ struct LayerWriter {
                      bool column);
   void experts(const MixtureOfExperts& m);
   void dispatch(const char* name, double pairs, double width);
+  void exchanged_experts(const MixtureOfExperts& m);
+  void send_tokens(OperatorKind kind, const char* name, const MixtureOfExperts& m, Format format);
 
   void attention(const Attention& a);
   void copy_cache(double heads, double kv_heads, double width);

@@ -149,6 +149,7 @@ void LayerWriter::expert_linear(const char* name, const Linear& l, double rows, 
 }
 
 void LayerWriter::experts(const MixtureOfExperts& m) {
+  if (pass.expert_kernels && pass.expert > 1) return exchanged_experts(m);
   double rows = tokens(), t = tensor();
   linear("moe.router", m.router, 1, 1, rows);
   double e = static_cast<double>(m.experts), active = static_cast<double>(m.active);
@@ -176,6 +177,51 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
     if (m.shared_gate) linear("moe.shared_gate", *m.shared_gate, 1, 1, rows);
   }
   reduce_hidden("moe.reduce");
+}
+
+// Each rank routes its share of the tokens, sends them to the ranks of their experts, and gets the
+// sums back; the group's all-reduce before (scatter and gather) already brings tokens together.
+void LayerWriter::exchanged_experts(const MixtureOfExperts& m) {
+  Pass share = pass;
+  share.sequences /= tensor();
+  share.tensor = 1;
+  LayerWriter own{stack, share, out};
+  const double rows = own.tokens(), ranks = std::max(1, pass.expert);
+  const double e = static_cast<double>(m.experts), active = static_cast<double>(m.active);
+  const double hit = experts_hit(e, active, tokens()) / ranks, pairs = tokens() * active / ranks;
+  own.linear("moe.router", m.router, 1, 1, rows);
+  if (m.latent_in) own.linear("moe.latent_in", *m.latent_in, 1, 1, rows);
+  const bool narrow = bits_per_element(m.up.format) <= 8;
+  own.send_tokens(OperatorKind::expert_dispatch, "moe.dispatch", m,
+                  narrow ? Format::fp8_block : pass.activations);
+  const double slice = tensor() / ranks;
+  own.expert_linear("moe.up", m.up, pairs, hit, slice, true);
+  if (m.gate) own.expert_linear("moe.gate", *m.gate, pairs, hit, slice, true);
+  own.elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1,
+                  1);
+  own.expert_linear("moe.down", m.down, pairs, hit, slice, false);
+  own.send_tokens(OperatorKind::expert_combine, "moe.combine", m, pass.activations);
+  if (m.latent_out) own.linear("moe.latent_out", *m.latent_out, 1, 1, rows);
+  if (m.shared) {
+    own.mlp(*m.shared, nullptr);
+    if (m.shared_gate) own.linear("moe.shared_gate", *m.shared_gate, 1, 1, rows);
+  }
+}
+
+void LayerWriter::send_tokens(OperatorKind kind, const char* name, const MixtureOfExperts& m,
+                              Format format) {
+  Operator op;
+  op.kind = kind;
+  op.name = name;
+  op.m = tokens();
+  op.k = static_cast<double>(m.up.in);
+  op.n = static_cast<double>(m.active);
+  op.groups = static_cast<double>(m.experts);
+  op.weights = format;
+  op.low_latency = pass.low_latency_experts;
+  op.payload_bytes = op.m * op.n * op.k * element_bytes(format);
+  op.ranks = pass.expert;
+  out.push_back(op);
 }
 
 void LayerWriter::dispatch(const char* name, double pairs, double width) {

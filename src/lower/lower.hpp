@@ -23,17 +23,19 @@ struct Pass {
   std::int32_t expert = 1;           // expert-parallel ranks
   std::int32_t context = 1;          // context-parallel ranks (training)
   bool expert_inside_tensor = true;  // serving: EP divides the tensor group's experts
-  bool sequence_parallel = false;    // all-gather + reduce-scatter instead of all-reduce
-  bool fused_elementwise = true;     // compiled or fused kernels: each norm and activation
-                                     // reads and writes once; eager frameworks do so per operation
-  bool absorbed_latent = true;       // MLA decode multiplies by the absorbed matrices
-  double score_bytes = 0;            // of a score that is materialised; 0: scores stay on the chip
-  bool cache_copied = false;         // a cache that grows is copied whole (Hugging Face)
-  bool heads_expanded = false;       // keys and values are repeated for each query head first
-  double gathered_rows = 0;          // up to so many tokens experts are not sorted for
-  bool expert_loop = false;          // experts are multiplied one after the other
-  bool row_products = false;         // each row of activations reads a quantised matrix anew
-  double widened_rows = 0;           // quantised matrices that meet so many rows are widened first
+  // Tokens are divided over the tensor group and travel to the ranks of their experts.
+  bool expert_kernels = false, low_latency_experts = false;
+  bool sequence_parallel = false;  // all-gather + reduce-scatter instead of all-reduce
+  bool fused_elementwise = true;   // compiled or fused kernels: each norm and activation
+                                   // reads and writes once; eager frameworks do so per operation
+  bool absorbed_latent = true;     // MLA decode multiplies by the absorbed matrices
+  double score_bytes = 0;          // of a score that is materialised; 0: scores stay on the chip
+  bool cache_copied = false;       // a cache that grows is copied whole (Hugging Face)
+  bool heads_expanded = false;     // keys and values are repeated for each query head first
+  double gathered_rows = 0;        // up to so many tokens experts are not sorted for
+  bool expert_loop = false;        // experts are multiplied one after the other
+  bool row_products = false;       // each row of activations reads a quantised matrix anew
+  double widened_rows = 0;         // quantised matrices that meet so many rows are widened first
   std::optional<Format> replace_weights;  // the plan widens or narrows 16-bit weights to this
 };
 

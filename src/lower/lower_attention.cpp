@@ -29,6 +29,9 @@ void LayerWriter::attention(const Attention& a) {
   scores("attention.scores", heads, kv_heads, qk, v, keys, heads / std::max(1.0, kv_heads),
          kv_heads * (one_cache ? qk : qk + v));
   if (!stack.generates) out.back().weights = pass.activations;  // nothing is cached
+  if (a.window && pass.score_bytes <= 0 &&
+      static_cast<double>(*a.window) < pass.cached_tokens + pass.new_tokens)
+    out.back().window = static_cast<double>(*a.window);
   score_positions(a, heads, qk, keys);
   if (a.gate) {
     linear("attention.gate", *a.gate, t, 1, rows);

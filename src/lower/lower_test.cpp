@@ -343,6 +343,47 @@ TEST(Lower, ExpertsOfAServingGroup) {
   EXPECT_EQ(named(layer_of(m, p), "moe.reduce").size(), 1u);
 }
 
+TEST(Lower, TokensTravelToExpertsOnOtherNodes) {
+  Model m = test::mixtral_8x7b();
+  Pass p;
+  p.sequences = 64;
+  p.tensor = p.expert = 8;
+  const OperatorList sums = layer_of(m, p);
+  p.expert_kernels = true;
+  p.low_latency_experts = true;
+  const OperatorList ops = layer_of(m, p);
+  const Operator dispatch = one(ops, "moe.dispatch");
+  EXPECT_EQ(dispatch.kind, OperatorKind::expert_dispatch);
+  EXPECT_TRUE(dispatch.low_latency);
+  EXPECT_DOUBLE_EQ(dispatch.m, 8);  // an eighth of the tokens each
+  EXPECT_DOUBLE_EQ(dispatch.n, 2);
+  EXPECT_DOUBLE_EQ(dispatch.k, 4096);
+  EXPECT_DOUBLE_EQ(dispatch.groups, 8);
+  EXPECT_EQ(one(ops, "moe.combine").kind, OperatorKind::expert_combine);
+  // The same experts' work, no sum over the group afterwards, a share of the routing.
+  EXPECT_DOUBLE_EQ(one(ops, "moe.up").flops, one(sums, "moe.up").flops);
+  EXPECT_DOUBLE_EQ(one(ops, "moe.up").weight_bytes, one(sums, "moe.up").weight_bytes);
+  EXPECT_TRUE(named(ops, "moe.reduce").empty());
+  EXPECT_DOUBLE_EQ(one(ops, "moe.router").flops * 8, one(sums, "moe.router").flops);
+}
+
+TEST(Lower, WindowsAreThoseThatBind) {
+  Model m = test::mixtral_8x7b();
+  Stack& s = std::get<Stack>(m.components[0].body);
+  Attention* found = nullptr;
+  for (SubLayer& part : s.runs[0].layer.parts)
+    if (auto* x = std::get_if<Attention>(&part)) found = x;
+  ASSERT_NE(found, nullptr);
+  Attention& attention = *found;
+  Pass p;
+  p.cached_tokens = 1000;
+  attention.window = 4096;
+  EXPECT_EQ(one(layer_of(m, p), "attention.scores").window, 0);
+  p.cached_tokens = 8000;
+  EXPECT_EQ(one(layer_of(m, p), "attention.scores").window, 4096);
+  EXPECT_EQ(one(layer_of(m, p), "attention.scores").key_tokens, 4096);
+}
+
 TEST(Lower, ExpertsOfATrainingGroup) {
   Model m = test::mixtral_8x7b();
   Pass p;

@@ -21,7 +21,9 @@ enum class OperatorKind : std::uint8_t {
   all_gather,
   reduce_scatter,
   all_to_all,
-  send
+  send,
+  expert_dispatch,  // tokens to the ranks of their experts, by kernels made for that
+  expert_combine    // and what the experts give back
 };
 
 // Dimensions are doubles because expected values (rows per expert, mean context) are not whole.
@@ -39,11 +41,18 @@ struct Operator {
   // Attention.
   double sequences = 0, query_tokens = 0, key_tokens = 0;
   double group_size = 1;     // query heads that share a key head
+  double window = 0;         // keys that a query sees of a longer context; 0: all of it
   bool matrix_form = false;  // scan: products of chunks on the matrix units, else token by token
+  // Elementwise: bytes read once more, from the last-level cache where the rows that are worked on
+  // at one time fit; a row has so many bytes.
+  double again_bytes = 0, row_bytes = 0;
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;
   std::int32_t ranks = 1;
   std::int32_t stride = 1;  // between neighbours of the group, in ranks
+  // Of expert_dispatch and expert_combine: m tokens of a rank, k values each, n of `groups` experts
+  // a token, `weights` on the way. Straight to each expert's rank, or once for each rank.
+  bool low_latency = false;
   bool widened = false;     // stored narrow, multiplied at the width of the activations
   double routing_skew = 0;  // grouped: exponent of the power law of rows over groups; 0: even
   // As tables of operators time it: again and again with the same operands, so that what the

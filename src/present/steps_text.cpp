@@ -45,9 +45,10 @@ constexpr BoundName kBounds[] = {{"compute", PresentMessage::binds_compute},
                                  {"launch", PresentMessage::binds_launch}};
 const BoundName& name_of(Bound b) { return kBounds[static_cast<std::size_t>(b)]; }
 
-constexpr const char* kKinds[] = {"gemm",       "grouped_gemm",   "convolution", "attention",
-                                  "scan",       "elementwise",    "gather",      "all_reduce",
-                                  "all_gather", "reduce_scatter", "all_to_all",  "send"};
+constexpr const char* kKinds[] = {
+    "gemm",        "grouped_gemm", "convolution",     "attention",     "scan",
+    "elementwise", "gather",       "all_reduce",      "all_gather",    "reduce_scatter",
+    "all_to_all",  "send",         "expert_dispatch", "expert_combine"};
 
 std::string plain(double v) {
   std::string s = trimmed_number(v, v >= 1000 ? 7 : 3);

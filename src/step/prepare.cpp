@@ -53,6 +53,9 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
   p.expert_loop = t.engine.expert_loop;
   p.row_products = t.engine.row_products;
   p.widened_rows = static_cast<double>(t.engine.widened_rows);
+  p.expert_kernels = t.engine.expert_kernels_across_nodes != ExpertKernels::none && expert > 1 &&
+                     tensor > t.device.per_node && t.device.accelerator->vendor == "nvidia";
+  p.low_latency_experts = t.engine.expert_kernels_across_nodes == ExpertKernels::deepep_low_latency;
   return p;
 }
 
@@ -98,6 +101,7 @@ Pass decode_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, doub
   Lengths l = lengths_of(t.job);
   p.sequences = batch;
   p.new_tokens = 1;
+  if (t.engine.expert_kernels_across_nodes == ExpertKernels::deepep) p.low_latency_experts = true;
   p.cached_tokens = std::max(0.0, l.output - 1) / 2;
   if (t.source)
     p.source_tokens = l.input;
