@@ -206,6 +206,11 @@ double behind_host(double device_seconds, double host_seconds) {
   return hi * std::sqrt(std::sqrt(1 + square * square));
 }
 
+double with_host(const DeviceModel& d, double device_seconds, double host_seconds) {
+  if (d.accelerator && d.accelerator->kind == DeviceKind::cpu) return device_seconds + host_seconds;
+  return behind_host(device_seconds, host_seconds);
+}
+
 double list_seconds(const DeviceModel& d, const OperatorList& ops) {
   double t = 0;
   for (const Operator& op : ops) t += op.repeat * operator_time(d, op).seconds;

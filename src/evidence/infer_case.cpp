@@ -262,6 +262,8 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
     return *r;
   if (const auto watts = row.number("power_cap_w"))
     for (Cluster& h : c.hardware) h.card.power_limit = Watts::base(*watts);
+  if (const auto threads = row.number("threads"); threads && *threads >= 1)
+    for (Cluster& h : c.hardware) h.card.threads = threads;
 
   if (whole_items(c)) {
     if (auto r = read_item_inference(row, c)) return *r;

@@ -65,7 +65,9 @@ double seconds_of(const CostedPass& p, std::size_t from) {
 }
 
 // What waiting for the host adds to the device's seconds.
-double beyond(double device, double host) { return behind_host(device, host) - device; }
+double beyond(const DeviceModel& d, double device, double host) {
+  return with_host(d, device, host) - device;
+}
 
 // A pass of a stack, `times` times over.
 void add_stack(CostedPass& out, const Tables& t, const Stack& stack, const Pass& pass,
@@ -118,7 +120,7 @@ CostedPass items_at(const Tables& t, double items) {
       launches += runs * op.repeat;
     }
     out.host_floor +=
-        beyond(seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
+        beyond(t.device, seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
   }
   return out;
 }
@@ -246,7 +248,7 @@ CostedPass forward(const Tables& t, const Plan& plan) {
         launches += op.repeat;
       }
       out.host_floor +=
-          beyond(seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
+          beyond(t.device, seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
     }
     return out;
   }
@@ -275,13 +277,13 @@ CostedPass forward(const Tables& t, const Plan& plan) {
         line.seconds = line.calls * ring;
       }
       out.host_floor +=
-          beyond(seconds_of(out, from), count * t.device.engine.layer_overhead_seconds);
+          beyond(t.device, seconds_of(out, from), count * t.device.engine.layer_overhead_seconds);
     }
     // The host launches these as it does a layer.
     auto ends = [&] {
       const std::size_t from = out.operators.size();
       for (const Operator& op : ops) add(out, t, op, op.repeat);
-      out.host_floor += beyond(seconds_of(out, from), t.device.engine.layer_overhead_seconds);
+      out.host_floor += beyond(t.device, seconds_of(out, from), t.device.engine.layer_overhead_seconds);
       ops.clear();
     };
     ops.clear();
