@@ -75,7 +75,8 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
   if (a.kind == DeviceKind::cpu) {
     // Dot products of the vector units, where a processor has no matrix unit; without either 8-bit
     // values are widened as 16-bit ones are.
-    if (!a.peak_of(M::bf16_matrix)) half = best(a, {M::bf16_vector, M::fp16_vector, M::fp32_vector});
+    if (!a.peak_of(M::bf16_matrix))
+      half = best(a, {M::bf16_vector, M::fp16_vector, M::fp32_vector});
     if (int8.peak == 0) int8 = first(a, {M::int8_vector});
   }
   set(MathClass::half, half);

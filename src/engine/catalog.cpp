@@ -414,7 +414,7 @@ Result<EnginePolicy> EngineCatalog::default_for(EngineTask task, const Accelerat
   if (graphs)
     order = card.kind == DeviceKind::cpu ? std::vector<const char*>{"onnxruntime", "pytorch"}
             : serving ? std::vector<const char*>{"tensorrt", "pytorch", "onnxruntime"}
-                    : std::vector<const char*>{"pytorch", "tensorflow"};
+                      : std::vector<const char*>{"pytorch", "tensorflow"};
   else if (serving)
     order = gguf || card.unified_memory || card.kind != DeviceKind::gpu
                 ? std::vector<const char*>{"llama.cpp", "vllm", "transformers"}

@@ -57,8 +57,8 @@ std::optional<Division> division_of(const FactStore& store, const Accelerator& c
       part.compute = whole(std::string_view(p).substr(0, slash));
       part.memory = whole(std::string_view(p).substr(slash + 1));
       const double size = std::floor(gb * part.memory / d.memory_slices + 0.5);
-      part.name = std::to_string(part.compute) + "g." + std::to_string(static_cast<int>(size)) +
-                  "gb";
+      part.name =
+          std::to_string(part.compute) + "g." + std::to_string(static_cast<int>(size)) + "gb";
       d.parts.push_back(std::move(part));
     }
     return d;

@@ -80,7 +80,7 @@ void add_stack(CostedPass& out, const Tables& t, const Stack& stack, const Pass&
     const std::size_t from = out.operators.size();
     for (const Operator& op : ops) add(out, t, op, count * op.repeat);
     const double layers = seconds_of(out, from);
-    out.host_floor += beyond(layers, count * layer_host_seconds(t, pass));
+    out.host_floor += beyond(t.device, layers, count * layer_host_seconds(t, pass));
   }
   ops.clear();
   lower_embedding(stack, pass, ops);
@@ -119,8 +119,8 @@ CostedPass items_at(const Tables& t, double items) {
       add(out, t, op, runs * op.repeat, t.model->components.size() > 1 ? c.name : std::string());
       launches += runs * op.repeat;
     }
-    out.host_floor +=
-        beyond(t.device, seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
+    out.host_floor += beyond(t.device, seconds_of(out, from),
+                             launches * t.device.engine.operator_overhead_seconds);
   }
   return out;
 }
@@ -247,8 +247,8 @@ CostedPass forward(const Tables& t, const Plan& plan) {
         add(out, t, op, op.repeat, t.model->components.size() > 1 ? c.name : std::string());
         launches += op.repeat;
       }
-      out.host_floor +=
-          beyond(t.device, seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
+      out.host_floor += beyond(t.device, seconds_of(out, from),
+                               launches * t.device.engine.operator_overhead_seconds);
     }
     return out;
   }
@@ -283,7 +283,8 @@ CostedPass forward(const Tables& t, const Plan& plan) {
     auto ends = [&] {
       const std::size_t from = out.operators.size();
       for (const Operator& op : ops) add(out, t, op, op.repeat);
-      out.host_floor += beyond(t.device, seconds_of(out, from), t.device.engine.layer_overhead_seconds);
+      out.host_floor +=
+          beyond(t.device, seconds_of(out, from), t.device.engine.layer_overhead_seconds);
       ops.clear();
     };
     ops.clear();
