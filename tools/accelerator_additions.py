@@ -40,6 +40,7 @@ FILLS = {
 FILLS["Radeon Pro W7700"] = {
     "mem_bw_gbps": (576, "AMD, product page of the Radeon PRO W7700: GDDR6, 256 bit, 18 Gb/s", "2023"),
     "mem_type": ("GDDR6", "AMD, product page of the Radeon PRO W7700", "2023"),
+    "fp16_vector_tflops": (63.9, "derived: CUs * 512 * clk, twice the corrected FP32 rate", ""),
 }
 FILLS["Arc Pro B50"] = {
     "mem_bw_gbps": (224, "Intel, product page of the Arc Pro B50: GDDR6, 128 bit, 14 Gb/s", "2025"),
