@@ -27,8 +27,8 @@ DeviceModel device(std::string_view text) {
 }
 double peak(const DeviceModel& d, MathClass c) { return d.unit[static_cast<std::size_t>(c)].peak; }
 
-// 16 cores at 4.5 GHz; two 256-bit multiply-adds of 32 bit a cycle, twice that in bfloat16, four times
-// in 8 bit. Two channels of DDR5-5200.
+// 16 cores at 4.5 GHz; two 256-bit multiply-adds of 32 bit a cycle, twice that in bfloat16, four
+// times in 8 bit. Two channels of DDR5-5200.
 TEST(Processor, DesktopWithVectorUnits) {
   const DeviceModel d = device("ryzen-9-7950x");
   EXPECT_NEAR(peak(d, MathClass::fp32), 16 * 32 * 4.5e9, 1e9);

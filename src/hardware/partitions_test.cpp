@@ -16,8 +16,8 @@ const HardwareCatalog& hardware() {
   return h;
 }
 
-// arcs-njit-edu.github.io, MIG profile comparison of an A100 80 GB: 14 multiprocessors, 640 of 5,120
-// bits of the memory bus, 5 MB of L2.
+// arcs-njit-edu.github.io, MIG profile comparison of an A100 80 GB: 14 multiprocessors, 640 of
+// 5,120 bits of the memory bus, 5 MB of L2.
 TEST(Partitions, AnEighthOfAnA100) {
   const Accelerator& a = **hardware().accelerators.find("a100-sxm-80gb:1g.10gb");
   EXPECT_DOUBLE_EQ(*a.sm_count, 14);
@@ -43,8 +43,7 @@ TEST(Partitions, NamesFollowTheMemory) {
 TEST(Partitions, PartsAreLessThanTheWhole) {
   ASSERT_FALSE(hardware().accelerators.parts().empty());
   for (const Accelerator& part : hardware().accelerators.parts()) {
-    const Accelerator& card =
-        *hardware().accelerators.by_id(part.id.substr(0, part.id.rfind(':')));
+    const Accelerator& card = *hardware().accelerators.by_id(part.id.substr(0, part.id.rfind(':')));
     EXPECT_LE(part.memory_bandwidth, card.memory_bandwidth) << part.id;
     EXPECT_LE(part.memory_nominal, card.memory_nominal) << part.id;
     for (std::size_t m = 0; m < kMathModes; ++m) {
