@@ -6,7 +6,9 @@ AVX-512 ports multiply: Intel's product pages ("Number of AVX-512 FMAs"). 8-bit 
 SDOT) do four times the multiply-adds of a 32-bit lane, bfloat16 ones twice. Matrix units: Intel's AMX
 page, 2,048 operations in 8 bit and 1,024 in 16 bit a core and cycle.
 PROCESSORS: cores, clocks, caches, memory channels and rates, as the maker's product page of the part
-has them. Peaks are at the base clock, which a maker promises to all cores at the rated power.
+has them. Peaks are at the base clock, which a maker promises to all cores at the rated power; parts
+rated at 15 W and less are at their highest clock, since small computers give them a multiple of that
+(a mini PC with a 6 W N150 draws 26 to 30 W: geerlingguy/ai-benchmarks@bdf9441).
 """
 from catalogue_sheets import Sheet, date_of
 
@@ -299,11 +301,16 @@ NAMES = {
 }
 
 
+def sustained(p, base, boost):
+    return boost if p["watts"] and p["watts"] <= 15 else base
+
+
 def peaks(p):
-    """TFLOP/s by mode of all cores at their base clocks; of modes that all kinds of cores have."""
+    """TFLOP/s by mode of all cores at the clocks they keep; of modes that all kinds of cores have."""
     modes = [m for m in CORES[p["cores"][0][0]][0]
              if all(m in CORES[f][0] for f, *_ in p["cores"])]
-    return {m: round(sum(CORES[f][0][m] * n * ghz / 1000 for f, n, ghz, _ in p["cores"]), 4)
+    return {m: round(sum(CORES[f][0][m] * n * sustained(p, low, high) / 1000
+                         for f, n, low, high in p["cores"]), 4)
             for m in modes}
 
 
@@ -323,6 +330,8 @@ def sheet(p):
     s.put("launch_date", p["launch"])
     s.put("units", sum(n for _, n, *_ in p["cores"]))
     s.put("base_mhz", round(p["cores"][0][2] * 1000))
+    s.put("sustained_mhz", round(sustained(p, *p["cores"][0][2:]) * 1000),
+          "the base clock; of parts rated at 15 W and less the highest one")
     s.put("boost_mhz", round(p["cores"][0][3] * 1000))
     s.put("board_power_w", p["watts"])
     s.put("sparsity_2to4", False)
@@ -339,7 +348,7 @@ def sheet(p):
     for mode, value in peaks(p).items():
         unit = "_tops" if mode.startswith("int") else "_tflops"
         s.put(f"peak.{mode}{unit}", value,
-              f"derived: cores * operations a cycle of {kinds} * base clock")
+              f"derived: cores * operations a cycle of {kinds} * sustained clock")
     if p["link"]:
         speed, links = p["link"]
         s.put("link.topology", "mesh")

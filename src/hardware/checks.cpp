@@ -91,8 +91,8 @@ class Checker {
   void peaks_against_rates(const FactSheet& s) {
     const FactSheet* family = store_.find("family", s.text("family").value_or(""));
     auto units = s.number("units"), clock = s.number("boost_mhz");
-    // Processors: what all cores are promised at the rated power.
-    if (auto base = s.number("base_mhz")) clock = base;
+    // Processors: the clock that all cores keep.
+    if (auto kept = s.number("sustained_mhz")) clock = kept;
     if (!family || !units || !clock) return;
     double low = family->number("matrix_clock.low").value_or(0.97);
     double high = family->number("matrix_clock.high").value_or(1.03);
