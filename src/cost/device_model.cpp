@@ -94,8 +94,9 @@ namespace {
 
 // What one core streams from memory: its line fill buffers and prefetchers keep so many lines on
 // the way, whatever the channels could deliver; desktops of 50 to 90 GB/s need three to six of
-// them (notes.elimelt.com, benchmarks/bandwidth: 24.9 GB/s of one core, 20 to 30 as a rule).
-constexpr double kCoreBandwidth = 25e9;
+// them (notes.elimelt.com, benchmarks/bandwidth: 20 to 30 GB/s of one core as a rule, 24.9 of a
+// loop over single values; wide loads are at the upper end).
+constexpr double kCoreBandwidth = 30e9;
 
 // Threads of one parallel region meet at its end: a few microseconds on one socket, more on many
 // cores (EPCC OpenMP microbenchmarks: barriers of 1 to 5 us).

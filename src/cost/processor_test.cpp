@@ -55,7 +55,7 @@ TEST(Processor, ServerWithMatrixUnits) {
 
 TEST(Processor, FewThreadsDoNotFillTheChannels) {
   const DeviceModel all = device("ryzen-9-7950x"), two = device("ryzen-9-7950x{threads=2}");
-  EXPECT_NEAR(two.bandwidth, 50e9, 1e6);
+  EXPECT_NEAR(two.bandwidth, 60e9, 1e6);
   EXPECT_NEAR(peak(two, MathClass::half), peak(all, MathClass::half) / 8, 1e6);
   EXPECT_DOUBLE_EQ(device("ryzen-9-7950x{threads=64}").bandwidth, all.bandwidth);
   double before = 0;
