@@ -37,6 +37,14 @@ FILLS = {
         "mem_bw_gbps": (864, "itcreations.com page of the Radeon Pro W7900", "2026"),
     },
 }
+FILLS["Radeon Pro W7700"] = {
+    "mem_bw_gbps": (576, "AMD, product page of the Radeon PRO W7700: GDDR6, 256 bit, 18 Gb/s", "2023"),
+    "mem_type": ("GDDR6", "AMD, product page of the Radeon PRO W7700", "2023"),
+    "fp16_vector_tflops": (63.9, "derived: CUs * 512 * clk, twice the corrected FP32 rate", ""),
+}
+FILLS["Arc Pro B50"] = {
+    "mem_bw_gbps": (224, "Intel, product page of the Arc Pro B50: GDDR6, 128 bit, 14 Gb/s", "2025"),
+}
 # 16 SMs, 5.3 TFLOPS FP32, 170 sparse INT8 TOPS of the GPU alone (the 275 include the DLAs).
 FILLS["Jetson AGX Orin 64GB"] = {
     "mem_bw_gbps": (200, "svethardware.cz 50897: Orin, 200 GB/s", "2019-12"),
@@ -113,6 +121,39 @@ ADDITIONS = [
         link_type="NVLink bridge (supported)", link_gbps_bidir_total=100, pcie="Gen3 x16",
         form_factor="PCIe card", conflicts="passive card; the active one has 672 GB/s",
         source="maychudoanhnghiep.vn, data sheet of the Quadro RTX 6000 passive"),
+    row(vendor="AMD", name="Radeon AI PRO R9700", architecture="RDNA 4", compute_capability="gfx1201",
+        launch_date="2025-07", sm_or_cu=64, boost_mhz=2920, mem_gb=32, mem_type="GDDR6",
+        mem_bw_gbps=640, l3_mb=64, fp32_tflops=47.84, fp16_vector_tflops=95.68,
+        fp16_tensor_fp32acc_tflops=191.4, bf16_tensor_tflops=191.4, fp8_tflops=382.7,
+        int8_tops=382.7, int4_tops=765.5, sparsity_2to4="yes", tdp_w=300, pcie="Gen5 x16",
+        form_factor="PCIe card",
+        derived_fields="fp16_tensor_fp32acc_tflops=CU*1024*clk;bf16_tensor_tflops=CU*1024*clk;"
+                       "fp8_tflops=CU*2048*clk;int8_tops=CU*2048*clk;int4_tops=CU*4096*clk",
+        source="AMD, product page of the Radeon AI PRO R9700: 64 CUs, 2920 MHz, 32 GB, 640 GB/s, 300 W"),
+    row(vendor="AMD", name="Radeon RX 580", architecture="GCN 4", compute_capability="gfx803",
+        launch_date="2017-04-18", sm_or_cu=36, boost_mhz=1340, mem_gb=8, mem_type="GDDR5",
+        mem_bw_gbps=256, l2_mb=2, fp32_tflops=6.175, fp16_vector_tflops=6.175, sparsity_2to4="no",
+        tdp_w=185, pcie="Gen3 x16", form_factor="PCIe card",
+        derived_fields="fp32_tflops=CU*128*clk;fp16_vector_tflops=CU*128*clk",
+        source="AMD, product page of the Radeon RX 580: 36 CUs, 1340 MHz, 8 GB, 256 GB/s, 185 W"),
+    row(vendor="NVIDIA", name="RTX A400", architecture="Ampere GA10x", compute_capability="8.6",
+        launch_date="2024-04-16", sm_or_cu=6, boost_mhz=1762, mem_gb=4, mem_type="GDDR6",
+        mem_bw_gbps=96, fp32_tflops=2.706, tf32_tflops=5.413, fp16_vector_tflops=2.706,
+        fp16_tensor_fp16acc_tflops=10.83, fp16_tensor_fp32acc_tflops=10.83,
+        bf16_tensor_tflops=10.83, int8_tops=21.65, int4_tops=43.3, sparsity_2to4="yes", tdp_w=50,
+        link_type="none", pcie="Gen4 x8", form_factor="PCIe card",
+        derived_fields="fp16_tensor_fp16acc_tflops=SM*1024*clk;fp16_tensor_fp32acc_tflops=SM*1024*clk;"
+                       "bf16_tensor_tflops=SM*1024*clk;tf32_tflops=SM*512*clk;int8_tops=SM*2048*clk;"
+                       "int4_tops=SM*4096*clk",
+        source="NVIDIA, data sheet of the RTX A400: 768 cores, 4 GB, 96 GB/s, 50 W, 2.7 TFLOPS"),
+    row(vendor="NVIDIA", name="Jetson Orin NX 16GB", architecture="Ampere", compute_capability="8.7",
+        sm_or_cu=8, boost_mhz=918, mem_gb=16, mem_type="LPDDR5 unified", mem_bw_gbps=102.4,
+        fp32_tflops=1.88, fp16_tensor_fp32acc_tflops=15.04, int8_tops=30.08, tdp_w=25,
+        form_factor="SoM", conflicts="100 TOPS = sparse GPU+DLA total, not dense GPU",
+        derived_fields="fp32_tflops=SM*256*clk;fp16_tensor_fp32acc_tflops=SM*2048*clk;"
+                       "int8_tops=SM*4096*clk",
+        source="NVIDIA, Jetson Orin NX series data sheet: 1024 cores, 918 MHz, 102.4 GB/s; rates a SM "
+               "as the gathered Jetson AGX Orin (16 SMs)"),
     row(vendor="Qualcomm", name="Cloud AI 100 Standard", architecture="Cloud AI 100",
         mem_gb=16, mem_type="LPDDR4x", mem_bw_gbps=137, fp16_tensor_fp32acc_tflops=110,
         int8_tops=325, tdp_w=75, pcie="Gen4 x8", form_factor="PCIe HHHL",

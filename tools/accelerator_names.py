@@ -31,6 +31,7 @@ IDS = {
     "Data Center GPU Max 1550": "gpu-max-1550",
     "M1 (8-core GPU)": "m1-8core",
     "Jetson AGX Orin 64GB": "jetson-agx-orin-64gb",
+    "Jetson Orin NX 16GB": "jetson-orin-nx-16gb",
     "Ascend 910B in Atlas 800T A2": "ascend-910b-64gb",
 }
 
@@ -60,7 +61,7 @@ ARCHITECTURES = {
     "Ampere GA100": "ampere_ga100", "Ampere GA10x": "ampere_ga10x", "Ampere": "ampere_ga10x",
     "Ada": "ada", "Hopper": "hopper", "Blackwell": "blackwell",
     "Blackwell Ultra": "blackwell_ultra", "Blackwell GB20x": "blackwell_gb20x", "Rubin": "rubin",
-    "GCN5": "gcn5", "GCN 5": "gcn5", "GCN5.1": "gcn5_1", "CDNA": "cdna1", "CDNA2": "cdna2",
+    "GCN 4": "gcn4", "GCN5": "gcn5", "GCN 5": "gcn5", "GCN5.1": "gcn5_1", "CDNA": "cdna1", "CDNA2": "cdna2",
     "CDNA3": "cdna3", "CDNA4": "cdna4", "CDNA5": "cdna5", "RDNA 2": "rdna2", "RDNA 3": "rdna3",
     "RDNA 3.5": "rdna3_5", "RDNA 4": "rdna4", "Xe-HPG Alchemist": "xe_hpg",
     "Xe-HPC (PVC)": "xe_hpc", "Xe2-HPG Battlemage": "xe2_hpg", "Gaudi": "gaudi1",

@@ -65,6 +65,10 @@ GROUPS = {
 }
 
 WORLD = {
+    "A100-PCIe-80GB (1x1g.10gb MIG)": ("a100-pcie-80gb:1g.10gb", "one instance of the card"),
+    "A100-SXM-80GB (1x1g.10gb MIG)": ("a100-sxm-80gb:1g.10gb", "one instance of the card"),
+    "A400": "rtx-a400", "AI Pro R9700": "radeon-ai-pro-r9700", "Pro W7700": "radeon-pro-w7700",
+    "Orin NX": "jetson-orin-nx-16gb", "Jetson Orin NX": "jetson-orin-nx-16gb",
     "A10-24GB": "a10", "A100-40GiB-SXM": "a100-sxm-40gb", "A800-80GiB-SXM": "a800-sxm-80gb",
     "A800-SXM-80GB": "a800-sxm-80gb", "A800-SXM4-80GB": "a800-sxm-80gb",
     "A10-24Q": ("a10", "vGPU profile with the whole card"),
@@ -127,15 +131,13 @@ for _n in (8, 32, 64, 128, 256, 512, 1024, 2048):
     WORLD[f"tpu-v3-{_n}"] = ("tpu-v3", "slice of that many cores, two cores a chip")
 
 MIXED = "several kinds of hardware in one row"
-MIG = "a MIG slice, not a whole card"
 NO_BANDWIDTH = "no memory bandwidth in the gathered data"
 NO_PEAK = "no dense peak in the gathered data"
-PROCESSOR = "a processor; the catalogue holds accelerators"
-PHONE = "a phone; no memory or bandwidth in the gathered data"
+PROCESSOR = "a processor whose facts are not in the catalogue"
+PHONE = "a phone; its neural engine's bandwidth and rates by format are not published"
 ABSENT = "not in the gathered hardware table"
 
 UNKNOWN = {
-    "A100-PCIe-80GB (1x1g.10gb MIG)": MIG, "A100-SXM-80GB (1x1g.10gb MIG)": MIG,
     "AMD Instinct MI300X 192GB HBM3 (x32), AMD Instinct MI325X 256GB HBM3e (x16)": MIXED,
     "AMD Instinct MI325X 256GB HBM3E (x16), AMD Instinct MI300X 192GB HBM3 (x8)": MIXED,
     "RTX 4090 + RTX 3090 Ti": MIXED, "RTX 4090 + RTX 3090-Ti": MIXED,
@@ -146,24 +148,23 @@ UNKNOWN = {
     "(none in row)": "a VM price without its accelerator",
     "H100-SXM-96GB": "96 GB variant; " + ABSENT,
     "H100-SXM-96GB-HBM2e-500W": "96 GB HBM2e variant at 500 W; " + NO_BANDWIDTH,
-    "H800-NVL-80GB": ABSENT, "RTX-2000E-Ada-16GB": ABSENT, "A400": ABSENT,
-    "AI Pro R9700": ABSENT, "Radeon AI Pro R9700": ABSENT, "RX 580": ABSENT,
-    "Pro W7700": NO_BANDWIDTH, "Intel Arc Pro B50": NO_BANDWIDTH, "Intel Arc B570": NO_BANDWIDTH,
+    "H800-NVL-80GB": ABSENT, "RTX-2000E-Ada-16GB": ABSENT,
+    "Intel Arc B570": NO_BANDWIDTH,
     "BR104-300W PCIe": ABSENT, "RBLN ATOM": ABSENT, "MLSOC DualM.2": ABSENT,
     "SAPEON X220-compact": ABSENT, "SAPEON X220-enterprise": ABSENT,
     "UntetherAI speedAI240 Preview": ABSENT, "UntetherAI speedAI240 Slim": ABSENT,
-    "QUALCOMM Cloud AI 100 DM.2": ABSENT, "QUALCOMM Cloud AI 100 DM.2e": ABSENT,
-    "QUALCOMM Cloud AI 100 PCIe/HHHL Lite": ABSENT,
+    "QUALCOMM Cloud AI 100 DM.2": NO_PEAK, "QUALCOMM Cloud AI 100 DM.2e": NO_PEAK,
+    "QUALCOMM Cloud AI 100 PCIe/HHHL Lite": NO_PEAK,
     "Ascend 910B": NO_BANDWIDTH, "Ascend 910B (64 GB)": NO_BANDWIDTH,
     "Atlas800T A2": NO_BANDWIDTH, "BI150": NO_BANDWIDTH, "C550 64G": NO_PEAK,
-    "曦云®C550 64G": NO_PEAK, "Orin NX": ABSENT,
+    "曦云®C550 64G": NO_PEAK,
     "NVIDIA Jetson Orin Nano 8GB Super": NO_PEAK,
     "TPU-v7-Ironwood (per device = half chip)": NO_BANDWIDTH, "TPU7x": NO_BANDWIDTH,
     "TPU v2 device": NO_BANDWIDTH, "TPU v2 pod": NO_BANDWIDTH,
     "V100 SXM3 32GB": ABSENT, "K80": ABSENT, "K80 (12 GB)": ABSENT, "M60": ABSENT, "T4g": ABSENT,
     "Radeon Pro V520": ABSENT, "RTX4000 (8 GB)": "Quadro RTX 4000; " + ABSENT,
     "Inferentia": "first generation; " + ABSENT, "Virtex UltraScale (VU9P)": "an FPGA",
-    "Raspberry Pi5": PROCESSOR, "i5-10600K": PROCESSOR, "i7-7700HQ": PROCESSOR, "CPU": PROCESSOR,
+    "CPU": "a processor that is not named",
     "Apple iPhone 12 Mini": PHONE, "Apple iPhone 12 Pro": PHONE, "Apple iPhone 12 Pro Max": PHONE,
     "Apple iPhone 13": PHONE, "Apple iPhone 13 Pro Max": PHONE, "Apple iPhone 14": PHONE,
     "Apple iPhone 14 Pro Max": PHONE, "Apple iPhone 15 Pro Max": PHONE,

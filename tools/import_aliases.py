@@ -13,6 +13,7 @@ import re
 import sys
 
 import alias_rules as rules
+import processor_facts
 from catalogue_sheets import ROOT, SHARED, normal, rows
 
 PCI_IDS = "/usr/share/misc/pci.ids"
@@ -27,6 +28,7 @@ def sheets(folder):
                 continue
             text = open(os.path.join(where, n), encoding="utf-8").read()
             facts = dict(re.findall(r'^(\w+) = "?([^"\n]*)"?$', text, re.M))
+            facts["text"] = text
             if facts["kind"] in ("accelerator", "system"):
                 out[facts["id"]] = facts
     return out
@@ -39,7 +41,7 @@ class Table:
     def put(self, name, targets, note="", kind="accelerator", replace=False):
         targets = [targets] if isinstance(targets, str) else list(targets)
         for t in targets:
-            if kind != "unknown" and t not in self.ids:
+            if kind != "unknown" and t.split(":")[0] not in self.ids:
                 raise SystemExit(f"alias {name}: no {kind} {t}")
         key = normal(name)
         old = self.entries.get(key)
@@ -84,7 +86,14 @@ def from_catalogue(table, accelerators):
         if name.startswith("GeForce "):
             names.add(name.removeprefix("GeForce "))
         memory = re.search(r"-(\d+)gb$", id)
-        size = re.search(r"nominal_gb = ([\d.]+)", open_sheet(vendor, id)).group(1)
+        size = re.search(r"nominal_gb = ([\d.]+)", f["text"]).group(1)
+        if f["device_kind"] == "cpu":
+            # Whoever writes "CPU " before a name means the processor, whatever else has that name.
+            for n in {name, f"{brand} {name}", f"{brand} {id}", id} | set(
+                    processor_facts.NAMES.get(id, [])):
+                table.offer(n, id)
+                table.offer("CPU " + n, id)
+            continue
         if not memory:
             for base in (id, f"{brand} {name}", name):
                 names |= {f"{base}-{size}gb", f"{base} ({size} GB)", f"{base} ({size}GB)"}
@@ -122,13 +131,8 @@ def from_catalogue(table, accelerators):
                     targets)
     for base in ("a6000", "a5000", "a4000"):
         id = table.get(base)[2][0]
-        size = re.search(r"nominal_gb = ([\d.]+)", open_sheet("nvidia", id)).group(1)
+        size = re.search(r"nominal_gb = ([\d.]+)", accelerators[id]["text"]).group(1)
         table.offer(f"{base} ({size} GB)", id)
-
-
-def open_sheet(vendor, id):
-    return open(os.path.join(ROOT, "data", "hardware", vendor, id + ".toml"),
-                encoding="utf-8").read()
 
 
 def from_pci_ids(table):

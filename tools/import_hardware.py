@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """data/hardware/: one sheet per accelerator and one per family of equal rates.
 
-Reads hardware/gpus.csv, arch_rates.csv and suspect.csv of the gathered data. A row becomes a sheet
+Reads hardware/gpus.csv, arch_rates.csv and suspect.csv of the gathered data; processors are in
+processor_facts.py. A row becomes a sheet
 when it has memory, bandwidth and at least one peak; a part sold with several memory sizes becomes
 one sheet per size. The corrections below name the row of suspect.csv or the note they come from.
 """
 import re
 
 from accelerator_additions import ADDITIONS, FILLS
+import processor_facts
 from accelerator_names import RATE_ROWS, VENDORS, architecture, base_id, family
 from catalogue_sheets import Sheet, date_of, number, rows, slug, suspects, tidy, write_tree
 
@@ -36,7 +38,7 @@ RATES = {  # arch_rates column -> key under [rate]
     "fp8_fp16acc": "fp8_matrix_fp16_accumulate", "int8": "int8_matrix", "int4": "int4_matrix",
     "fp4": "fp4_matrix", "fp16_vector": "fp16_vector",
 }
-NO_MATRIX_UNITS = {"rdna2", "gcn5", "gcn5_1"}  # integer dot products run on the vector units
+NO_MATRIX_UNITS = {"rdna2", "gcn4", "gcn5", "gcn5_1"}  # integer dot products run on the vector units
 PCIE_GBIT = {"3": 8 * 128 / 130, "4": 16 * 128 / 130, "5": 32 * 128 / 130, "6": 64 * 242 / 256}
 SUSPECT = "suspect list of the gathered data: "
 
@@ -279,6 +281,7 @@ def main():
             files[path] = s.text("import_hardware.py")
             seen.add(s.facts["family"])
     files.update(families(seen))
+    files.update(processor_facts.sheets())
     write_tree("hardware", files)
 
 

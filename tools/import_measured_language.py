@@ -3,12 +3,22 @@ benchmark scripts and data sets. Used by import_measured_rules.py.
 
   engine  names the kernels where one program has several ("llama.cpp Vulkan", "AutoAWQ GEMV")
 """
+import os
 import re
+import tomllib
 
-# Mean prompts of MLPerf's data sets as the task forces published them with each benchmark
-# (mlcommons.org 2025/04 llm-inference-v5, 2025/09 small-llm-inference-5-1 and
-# deepseek-inference-5-1). Those of OpenOrca and of the mixture for Mixtral are not published.
-MLPERF_INPUT = {"llama3.1-405b": "9400", "llama3.1-8b": "778", "deepseek-r1": "800"}
+from catalogue_sheets import ROOT
+
+
+def mlperf_inputs():
+    """Mean prompts of MLPerf's data sets by model, as data/workloads/mlperf-inference.toml has them."""
+    path = os.path.join(ROOT, "data", "workloads", "mlperf-inference.toml")
+    with open(path, "rb") as f:
+        entries = tomllib.load(f)["entry"]
+    return {e["model"]: str(e["input_tokens"]) for e in entries if "input_tokens" in e}
+
+
+MLPERF_INPUT = mlperf_inputs()
 
 # What the benchmark of each runtime in premAI-io/benchmarks wraps (bench_*/bench.py).
 WRAPPED = {"PyTorch Lightning": "litgpt", "Optimum Nvidia": "TensorRT-LLM", "onnx": "ONNX Runtime",

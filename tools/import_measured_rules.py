@@ -288,12 +288,15 @@ def infer(r):
         r["fa"] = "0"
     elif "FA on" in text:
         r["fa"] = "1"
+    m = re.search(r"\((\d+)x\dg\.\d+gb MIG\)", r["gpu"])
+    if m:
+        r["n_gpus"] = m[1]  # instances that ran; the logs count the cards of the machine
     m = re.search(r"power-limited to (\d+) ?W", text)
     if m:
         r["power_cap_w"] = m[1]
     elif has(r, "pytorch-labs/gpt-fast") and r["gpu"].startswith("A100"):
         r["power_cap_w"] = "330"
-    m = re.search(r"threads=(\d+)", text)
+    m = re.search(r"threads=(\d+)", text) or re.search(r"\b(\d+) threads\b", r["engine_version"])
     if m:
         r["threads"] = m[1]
     if "llama-bench tg" in text and not r["depth"]:

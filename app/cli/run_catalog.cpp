@@ -78,6 +78,16 @@ Result<Output> run_sheets(const Call& call, const Catalogues& all, const Listing
     for (const FactSheet& v : variants) sheets.push_back(&v);
   else
     sheets = all.facts.of_kind(list.kind);
+  // Processors are listed where the kind is asked for ("kind=cpu").
+  if (list.name == "gpus") {
+    const Setting* asked = call.settings.find("where");
+    if (!asked || asked->text.find("kind") == std::string::npos)
+      sheets.erase(std::remove_if(sheets.begin(), sheets.end(),
+                                  [](const FactSheet* s) {
+                                    return s->text("device_kind").value_or("") == "cpu";
+                                  }),
+                   sheets.end());
+  }
   std::vector<const FactSheet*> shown = sheets;
   const Setting* where = call.settings.find("where");
   if (where && list.name == "gpus") {

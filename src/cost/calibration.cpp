@@ -123,7 +123,7 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     return it == operators_.end() ? nullptr : it->second;
   };
   const FactSheet* family = sheet(a.family);
-  const FactSheet* vendor = sheet(a.vendor);
+  const FactSheet* vendor = sheet(a.kind == DeviceKind::cpu ? "cpu" : a.vendor);
   const FactSheet* any = sheet("any");
   if (!any)
     return fail(ErrorCode::missing_fact, message(CostMessage::no_calibration, a.name),

@@ -71,9 +71,17 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
   if (auto p = a.peak_of(M::fp16_matrix_fp32_accumulate); p && half.peak < p->in_base())
     half = {p->in_base(), M::fp16_matrix_fp32_accumulate};
   if (half.peak == 0) half = best(a, {M::fp16_vector, M::fp32_vector, M::fp32_matrix});
+  MathUnit int8 = first(a, {M::int8_matrix});
+  if (a.kind == DeviceKind::cpu) {
+    // Dot products of the vector units, where a processor has no matrix unit; without either 8-bit
+    // values are widened as 16-bit ones are.
+    if (!a.peak_of(M::bf16_matrix))
+      half = best(a, {M::bf16_vector, M::fp16_vector, M::fp32_vector});
+    if (int8.peak == 0) int8 = first(a, {M::int8_vector});
+  }
   set(MathClass::half, half);
   set(MathClass::fp8, first(a, {M::fp8_matrix}));
-  set(MathClass::int8, first(a, {M::int8_matrix}));
+  set(MathClass::int8, int8);
   set(MathClass::fp4, first(a, {M::fp4_matrix}));
   d.vector_peak = std::max(u[0].peak, 1.0);
   if (u[0].peak == 0) d.vector_peak = half.peak;
@@ -82,6 +90,63 @@ void fill_units(DeviceModel& d, const Accelerator& a) {
   d.sm_count = a.sm_count.value_or(0);
   d.core_hz = d.sm_count * a.boost_hz.value_or(0);
 }
+
+namespace {
+
+// What one core streams from memory: its line fill buffers and prefetchers keep so many lines on
+// the way, whatever the channels could deliver; desktops of 50 to 90 GB/s need three to six of
+// them (notes.elimelt.com, benchmarks/bandwidth: 20 to 30 GB/s of one core as a rule, 24.9 of a
+// loop over single values; wide loads are at the upper end).
+constexpr double kCoreBandwidth = 30e9;
+
+// Threads of one parallel region meet at its end: a few microseconds on one socket, more on many
+// cores (EPCC OpenMP microbenchmarks: barriers of 1 to 5 us).
+constexpr double kRegionSeconds = 3e-6;
+
+// STREAM reaches 80 to 90 % of what the channels could move, and oneDNN's and OpenBLAS's large
+// products about as much of what the cores could multiply (intel.com, oneDNN performance; HPL on
+// the Top500's machines of processors: 65 to 85 % of peak at base clocks).
+constexpr double kProcessorStream = 0.85, kProcessorProducts = 0.8;
+
+// A core's caches feed it several times faster than memory does: 10 to 20 bytes a cycle from the
+// last level against two to three of its share of the channels.
+constexpr double kCacheGain = 5;
+
+// The coefficients of operators were timed on cards. What of them is of cards alone (bytes in
+// flight until their memory is busy, waves of blocks, kernels launched) has other values here.
+void as_processor(DeviceModel& d) {
+  OperatorCoefficients& o = d.operators;
+  for (MatrixCoefficients& m : o.matrix) {
+    m.ceiling = kProcessorProducts;
+    m.k_half = 16;  // one cache line of 32-bit values
+    m.wave_exponent = 0;
+    m.latency_seconds = 0;
+    m.widened_per_second = 0;
+  }
+  o.grouped_factor = 1;
+  o.grouped_latency_seconds = 0;
+  o.stream.ceiling = kProcessorStream;
+  o.stream.half_bytes = 0;
+  o.attention.prefill_ceiling = kProcessorProducts / 2;  // softmax between two short products
+  o.attention.decode_ceiling = kProcessorStream;
+  o.attention.half_bytes = 0;
+  o.attention.prefill_latency_seconds = o.attention.decode_latency_seconds = 0;
+  o.launch_seconds = kRegionSeconds;
+  o.grids = nullptr;
+  o.basis = Basis::analytic;
+  d.sm_count = 0;
+}
+
+// So many of its cores work.
+void use_threads(DeviceModel& d, const Accelerator& a, std::optional<double> threads) {
+  const double cores = a.sm_count.value_or(1);
+  const double n = std::clamp(threads.value_or(cores), 1.0, cores);
+  for (MathUnit& u : d.unit) u.peak *= n / cores;
+  d.vector_peak *= n / cores;
+  d.bandwidth = std::min(d.bandwidth, n * kCoreBandwidth);
+}
+
+}  // namespace
 
 void accumulate_in_half(DeviceModel& d) {
   const Accelerator& a = *d.accelerator;
@@ -124,6 +189,10 @@ Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibrati
     d.power_scale = sustained_clock(a, d.unit[static_cast<std::size_t>(MathClass::half)].peak,
                                     a.board_power->in_base()) /
                     measured_clock(a.family);
+  if (a.kind == DeviceKind::cpu) {
+    as_processor(d);
+    use_threads(d, a, cluster.card.threads);
+  }
   if (cluster.card.power_limit && a.board_power &&
       cluster.card.power_limit->in_base() < a.board_power->in_base()) {
     // Dynamic power goes with about the cube of the clock, so the clock with its cube root.
@@ -142,6 +211,8 @@ Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration&
       engine_subject(engine, *cluster.accelerator, training, weight_class, weights));
   if (!eng) return tl::unexpected(eng.error());
   d->engine = *eng;
+  if (cluster.accelerator->kind == DeviceKind::cpu)
+    d->engine.cache_speedup = std::max(d->engine.cache_speedup, kCacheGain);
   return d;
 }
 

@@ -70,6 +70,8 @@ OperatorTime operator_time(const DeviceModel& d, const Operator& op);
 // Launches run ahead of the device: work takes as long as the slower of both, a little more where
 // they are near each other.
 double behind_host(double device_seconds, double host_seconds);
+// A processor is its own host: what it launches it also does.
+double with_host(const DeviceModel& d, double device_seconds, double host_seconds);
 // Sum over a list: the time of one pass over those operators, launches included.
 double list_seconds(const DeviceModel& d, const OperatorList& ops);
 

@@ -87,7 +87,8 @@ EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool
   else
     s.kind = training ? EngineKind::train : EngineKind::serve;
   s.engine = engine;
-  s.vendor = a.vendor;
+  // A maker's processors have nothing in common with its cards.
+  s.vendor = a.kind == DeviceKind::cpu ? "cpu" : std::string_view(a.vendor);
   s.family = a.family;
   s.device = a.id;
   s.weight_class = weight_class;

@@ -81,6 +81,11 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   double m = groups * round_up(rows_a_group, rows_a_group < kTile ? 16 : kTile);
   // Kernels for a few rows stay on the vector units where padding to a matrix tile costs more.
   m = std::min(m, op.m * std::max(1.0, peak / std::max(d.vector_peak, 1.0)));
+  // Dot products of a processor's vector units take rows one by one.
+  const MathMode mode = d.unit[static_cast<std::size_t>(cls)].mode;
+  if (d.accelerator && d.accelerator->kind == DeviceKind::cpu && mode != MathMode::int8_matrix &&
+      mode != MathMode::bf16_matrix && mode != MathMode::fp16_matrix_fp32_accumulate)
+    m = op.m;
   double n = round_up(op.n, kTile);
   double wave = 1;
   if (d.sm_count > 0) {
@@ -266,6 +271,11 @@ double behind_host(double device_seconds, double host_seconds) {
   if (lo <= 0) return hi;
   const double square = lo / hi * (lo / hi);
   return hi * std::sqrt(std::sqrt(1 + square * square));
+}
+
+double with_host(const DeviceModel& d, double device_seconds, double host_seconds) {
+  if (d.accelerator && d.accelerator->kind == DeviceKind::cpu) return device_seconds + host_seconds;
+  return behind_host(device_seconds, host_seconds);
 }
 
 double list_seconds(const DeviceModel& d, const OperatorList& ops) {

@@ -56,6 +56,7 @@ Result<FitAnswer> fit_everywhere(const Catalogues& all, const Question& q) {
   std::optional<Error> first_error;
   bool any = false;
   for (const Accelerator& card : all.hardware.accelerators.all()) {
+    if (card.kind == DeviceKind::cpu) continue;  // fits what its machine has memory for
     Cluster one = make_cluster(all.hardware, card, 1, 1);
     auto single = fit(all, q, one);
     if (!single) {

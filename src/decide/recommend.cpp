@@ -107,14 +107,17 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
                 message(DecideMessage::degrees_need_cards, ranks, objective.max_gpus),
                 "--max-gpus");
   if (auto why = never_divides(q)) return fail(ErrorCode::bad_argument, *why, flag_of(*why));
-  const std::vector<Accelerator>& cards = all.hardware.accelerators.all();
+  // Processors have no prices and are in every machine that has cards: answers are about cards.
+  std::vector<const Accelerator*> cards;
+  for (const Accelerator& a : all.hardware.accelerators.all())
+    if (a.kind != DeviceKind::cpu) cards.push_back(&a);
   std::vector<CardResult> results(cards.size());
   // Cards are independent: threads take the next one; results land at the card's own place, so
   // the answer does not depend on how many threads there are.
   std::atomic<std::size_t> next{0};
   auto work = [&] {
     for (std::size_t i; (i = next.fetch_add(1)) < cards.size();)
-      results[i] = search_card(all, q, objective, cards[i]);
+      results[i] = search_card(all, q, objective, *cards[i]);
   };
   {
     unsigned threads = std::max(1u, std::min(16u, std::thread::hardware_concurrency()));

@@ -150,8 +150,17 @@ std::optional<std::string_view> nearest_of(const Named (&all)[N], Format wanted,
 std::optional<Message> unsupported(const Catalogues& all, const EnginePolicy& engine,
                                    const Accelerator& card, Format stored) {
   const Format weights = dense_of(stored);
-  if (std::find(engine.vendors.begin(), engine.vendors.end(), card.vendor) == engine.vendors.end())
-    return message(DecideMessage::engine_not_on_vendor, engine.id, card.vendor);
+  if (!engine.made_for(card))
+    return card.kind == DeviceKind::cpu
+               ? message(DecideMessage::engine_not_on_processors, engine.id)
+               : message(DecideMessage::engine_not_on_vendor, engine.id, card.vendor);
+  // What is said of a vendor's cards is not said of its processors.
+  if (card.kind == DeviceKind::cpu) {
+    const Listed list = listed(engine, "weight_formats", weights);
+    if (list.stated && !list.runs)
+      return message(DecideMessage::engine_without_format, engine.id, info(weights).name);
+    return std::nullopt;
+  }
   if (!engine.runs_on(card))
     return message(DecideMessage::engine_needs_capability, engine.id, engine.nvidia_capability_min,
                    card.name, *card.compute_capability);

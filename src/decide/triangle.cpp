@@ -14,7 +14,7 @@ double share_of_engines(const Catalogues& all, const Accelerator& a) {
     auto e = all.engines.find(id);
     if (!e || e->vendors.empty()) continue;
     ++known;
-    runs += std::find(e->vendors.begin(), e->vendors.end(), a.vendor) != e->vendors.end();
+    runs += e->made_for(a);
   }
   return known > 0 ? runs / known : 0;
 }

@@ -302,6 +302,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.whole("zero", &p.default_zero);
   l.text("recipe", &p.default_recipe);
   l.texts("vendors", &p.vendors);
+  l.flag("processors", &p.processors);
   l.number("nvidia_capability_min", &p.nvidia_capability_min);
   if (l.error()) return tl::unexpected(*l.error());
   return p;
@@ -444,8 +445,9 @@ Result<EnginePolicy> EngineCatalog::default_for(EngineTask task, const Accelerat
   std::vector<const char*> order;
   const bool graphs = model.item && !language_stack(model);
   if (graphs)
-    order = serving ? std::vector<const char*>{"tensorrt", "pytorch", "onnxruntime"}
-                    : std::vector<const char*>{"pytorch", "tensorflow"};
+    order = card.kind == DeviceKind::cpu ? std::vector<const char*>{"onnxruntime", "pytorch"}
+            : serving ? std::vector<const char*>{"tensorrt", "pytorch", "onnxruntime"}
+                      : std::vector<const char*>{"pytorch", "tensorflow"};
   else if (serving)
     order = gguf || card.unified_memory || card.kind != DeviceKind::gpu
                 ? std::vector<const char*>{"llama.cpp", "vllm", "transformers"}

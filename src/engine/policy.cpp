@@ -29,8 +29,13 @@ EnginePolicy EnginePolicy::on_card(Bytes reported, std::string_view architecture
   return p;
 }
 
+bool EnginePolicy::made_for(const Accelerator& card) const {
+  if (card.kind == DeviceKind::cpu) return processors;
+  return std::find(vendors.begin(), vendors.end(), card.vendor) != vendors.end();
+}
+
 bool EnginePolicy::runs_on(const Accelerator& card) const {
-  if (std::find(vendors.begin(), vendors.end(), card.vendor) == vendors.end()) return false;
+  if (!made_for(card)) return false;
   return !card.compute_capability || *card.compute_capability >= nvidia_capability_min;
 }
 

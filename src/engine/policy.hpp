@@ -276,8 +276,11 @@ struct EnginePolicy {
   std::string default_recipe;          // name of a TrainRecipe: "mixed_16bit" ...
 
   std::vector<std::string> vendors;  // accelerators it runs on
+  bool processors = false;           // it also runs on processors, whoever made them
   double nvidia_capability_min = 0;  // compute capability its releases need; 0: not stated
-  // Whether its vendor and its capability are those that the engine is made for.
+  // Whether its vendor is one that the engine is made for; of a processor, whether it runs on any.
+  bool made_for(const Accelerator& card) const;
+  // And whether its capability is enough.
   bool runs_on(const Accelerator& card) const;
   std::vector<Message> assumptions;  // what `find` took for granted (a version, a date)
   const FactSheet* sheet = nullptr;

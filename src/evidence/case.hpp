@@ -93,6 +93,8 @@ struct RowNames {
   std::function<std::optional<std::string>(std::string_view name, std::string_view version,
                                            std::string_view date)>
       engine;
+  // Whether an engine runs on processors; no function: not checked.
+  std::function<bool(std::string_view engine)> runs_on_processors;
   // The coefficients fitted without a fold, for rows of the evidence that coefficients were fitted
   // on. Null (or no function): those that ship.
   std::function<const Calibration*(int fold)> unseen;

@@ -132,6 +132,10 @@ RowNames row_names(const Catalogues& all) {
     if (!policy) return std::nullopt;
     return policy->id + (version.empty() ? "" : "@" + std::string(version));
   };
+  n.runs_on_processors = [&all](std::string_view engine) {
+    const auto policy = all.engines.find(engine.substr(0, engine.find('@')));
+    return policy && policy->processors;
+  };
   return n;
 }
 

@@ -260,8 +260,15 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   if (cards == 1 && !p.tensor) p.tensor = p.pipeline = p.data = 1;
   if (auto r = take_hardware(row, names, cards, row.whole("gpus_per_node").value_or(0), c))
     return *r;
+  // A row that names the host's processor under an engine for cards does not say what ran.
+  if (names.runs_on_processors && !c.hardware.empty() &&
+      c.hardware.front().accelerator->kind == DeviceKind::cpu &&
+      !names.runs_on_processors(c.question.engine))
+    return Refusal{RefusalReason::hardware_not_stated, "gpu"};
   if (const auto watts = row.number("power_cap_w"))
     for (Cluster& h : c.hardware) h.card.power_limit = Watts::base(*watts);
+  if (const auto threads = row.number("threads"); threads && *threads >= 1)
+    for (Cluster& h : c.hardware) h.card.threads = threads;
 
   if (whole_items(c)) {
     if (auto r = read_item_inference(row, c)) return *r;

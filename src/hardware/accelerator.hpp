@@ -32,6 +32,7 @@ enum class MathMode : std::uint8_t {
   fp4_matrix,
   int8_vector,  // dot products of the vector units (dp4a), where there is no matrix unit
   int4_vector,
+  bf16_vector,  // the same of 16 bit (AVX512_BF16, BFMMLA)
   count_
 };
 constexpr std::size_t kMathModes = static_cast<std::size_t>(MathMode::count_);
@@ -40,6 +41,8 @@ constexpr std::size_t kMathModes = static_cast<std::size_t>(MathMode::count_);
 std::string_view name_of(MathMode m);
 std::string peak_key(MathMode m);
 
+// A `cpu` computes where its memory is: its bandwidth is that of all channels of one socket, its
+// units are cores, nothing is copied to it, and several of them are sockets.
 enum class DeviceKind : std::uint8_t { gpu, apu, cpu, npu };
 
 // How peers inside one node reach each other.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hardware/names.hpp"
+#include "hardware/partitions.hpp"
 
 namespace trigon {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::array<std::string_view, kMathModes> kModeNames = {
     "fp4_matrix",
     "int8_vector",
     "int4_vector",
+    "bf16_vector",
 };
 constexpr std::array<std::string_view, 4> kTopologyNames = {"none", "bridge_pair", "mesh",
                                                             "fabric_switch"};
@@ -184,6 +186,9 @@ Result<AcceleratorCatalog> AcceleratorCatalog::from(const FactStore& store) {
     c.accelerators_.push_back(std::move(*a));
   }
   read_device_memory(store, c.accelerators_);
+  for (const Accelerator& a : c.accelerators_)
+    for (const std::string& profile : partition_names(store, a))
+      if (auto part = partition_of(store, a, profile)) c.parts_.push_back(std::move(*part));
   for (const Accelerator& a : c.accelerators_) c.keys_.push_back(normalised_name(a.id));
   for (std::size_t i = 0; i < c.keys_.size(); ++i) c.by_key_.emplace_back(c.keys_[i], i);
   std::sort(c.by_key_.begin(), c.by_key_.end());
@@ -211,7 +216,10 @@ Result<AcceleratorCatalog> AcceleratorCatalog::from(const FactStore& store) {
 const Accelerator* AcceleratorCatalog::by_id(std::string_view id) const {
   auto it = std::lower_bound(accelerators_.begin(), accelerators_.end(), id,
                              [](const Accelerator& a, std::string_view i) { return a.id < i; });
-  return it != accelerators_.end() && it->id == id ? &*it : nullptr;
+  if (it != accelerators_.end() && it->id == id) return &*it;
+  for (const Accelerator& a : parts_)
+    if (a.id == id) return &a;
+  return nullptr;
 }
 
 Result<std::vector<const Accelerator*>> AcceleratorCatalog::resolve_all(
@@ -230,6 +238,27 @@ Result<std::vector<const Accelerator*>> AcceleratorCatalog::resolve_all(
     for (std::string_view id : alias->targets)
       if (const Accelerator* a = by_id(id)) found.push_back(a);
   if (!found.empty()) return found;
+  // "a100-80gb:1g.10gb": that part of each card that the name may mean.
+  if (const auto colon = name.rfind(':'); colon != name.npos && !alias) {
+    const std::string_view profile = name.substr(colon + 1);
+    auto whole = resolve_all(name.substr(0, colon), where);
+    if (!whole) return whole;
+    std::string parts;
+    for (const Accelerator* a : *whole)
+      for (const Accelerator& part : parts_) {
+        if (part.id.substr(0, part.id.rfind(':')) != a->id) continue;
+        const std::string own = part.id.substr(a->id.size() + 1);
+        if (normalised_name(own) == normalised_name(profile)) found.push_back(&part);
+        parts += (parts.empty() ? "" : ", ") + part.id;
+      }
+    if (!found.empty()) return found;
+    if (parts.empty())
+      return fail(ErrorCode::unsupported,
+                  message(HardwareMessage::does_not_divide, whole->front()->id),
+                  std::string(where));
+    return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "hardware", name),
+                std::string(where), message(BaseMessage::choose_one_of, parts));
+  }
   std::optional<Message> hint;
   if (auto near = nearest(name)) hint = message(BaseMessage::nearest_name, *near);
   return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "hardware", name),

@@ -25,6 +25,8 @@ class AcceleratorCatalog {
 
   const std::vector<Accelerator>& all() const { return accelerators_; }  // sorted by id
   const Accelerator* by_id(std::string_view id) const;
+  // Parts of the cards that divide ("a100-sxm-80gb:1g.10gb"): found by name, not among `all`.
+  const std::vector<Accelerator>& parts() const { return parts_; }
   // One accelerator by id or alias. An ambiguous name is an error that lists the choices, an
   // unknown one names the nearest id.
   Result<const Accelerator*> find(std::string_view name, std::string_view where = {}) const;
@@ -43,6 +45,7 @@ class AcceleratorCatalog {
 
  private:
   std::vector<Accelerator> accelerators_;
+  std::vector<Accelerator> parts_;
   std::vector<std::string> keys_;  // canonical ids, beside accelerators_
   std::vector<std::pair<std::string_view, std::size_t>> by_key_;  // sorted
   AliasTable aliases_;

@@ -75,10 +75,12 @@ class Checker {
 
   // What no device on or announced for the market reaches.
   void ranges(const FactSheet& s) {
-    range(s, "memory.nominal_gb", 1, 2000);
-    range(s, "memory.bandwidth_gb_per_s", 20, 40000);
+    const bool processor = s.text("device_kind").value_or("") == "cpu";
+    range(s, "memory.nominal_gb", 1, processor ? 16384 : 2000);
+    range(s, "memory.bandwidth_gb_per_s", processor ? 5 : 20, 40000);
     range(s, "units", 1, 1000);
-    range(s, "boost_mhz", 300, 5000);
+    range(s, "boost_mhz", 300, processor ? 7000 : 5000);
+    range(s, "base_mhz", 300, 7000);
     range(s, "board_power_w", 3, 5000);
     range(s, "mig_max_instances", 1, 16);
     range(s, "pcie.generation", 1, 7);
@@ -89,6 +91,8 @@ class Checker {
   void peaks_against_rates(const FactSheet& s) {
     const FactSheet* family = store_.find("family", s.text("family").value_or(""));
     auto units = s.number("units"), clock = s.number("boost_mhz");
+    // Processors: the clock that all cores keep.
+    if (auto kept = s.number("sustained_mhz")) clock = kept;
     if (!family || !units || !clock) return;
     double low = family->number("matrix_clock.low").value_or(0.97);
     double high = family->number("matrix_clock.high").value_or(1.03);
@@ -132,6 +136,7 @@ class Checker {
         {M::fp8_matrix, M::fp4_matrix},
         {M::int8_matrix, M::int4_matrix},
         {M::int8_vector, M::int4_vector},
+        {M::bf16_vector, M::int8_vector},
         {M::fp64_vector, M::fp64_matrix},
         {M::fp32_vector, M::fp32_matrix},
         {M::fp16_vector, M::fp16_matrix_fp32_accumulate},
@@ -198,7 +203,8 @@ std::vector<Error> hardware_contradictions(const FactStore& store) {
     if (!alias) continue;
     for (std::string_view target : alias->targets) {
       const char* kind = alias->kind == AliasKind::system ? "system" : "accelerator";
-      if (alias->kind != AliasKind::unknown && !store.find(kind, target))
+      if (alias->kind != AliasKind::unknown && !store.find(kind, target) &&
+          !catalog->accelerators.by_id(target))
         out.push_back(
             Error{ErrorCode::malformed,
                   message(HardwareMessage::unknown_reference, "aliases", alias->key, target),

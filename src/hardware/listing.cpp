@@ -240,8 +240,12 @@ bool holds(const Condition& c, const Accelerator& a) {
 std::vector<const Accelerator*> select(const AcceleratorCatalog& catalog,
                                        const std::vector<Condition>& conditions) {
   std::vector<const Accelerator*> out;
+  // Processors are listed where the kind is asked for.
+  const bool any_kind = std::any_of(conditions.begin(), conditions.end(),
+                                    [](const Condition& c) { return c.key == "kind"; });
   for (const Accelerator& a : catalog.all())
-    if (std::all_of(conditions.begin(), conditions.end(),
+    if ((any_kind || a.kind != DeviceKind::cpu) &&
+        std::all_of(conditions.begin(), conditions.end(),
                     [&](const Condition& c) { return holds(c, a); }))
       out.push_back(&a);
   return out;

@@ -34,7 +34,7 @@ const std::vector<std::string_view>& condition_keys();
 // Whether the condition holds; an unknown fact never satisfies one.
 bool holds(const Condition& c, const Accelerator& a);
 
-// Accelerators for which all conditions hold, by id.
+// Accelerators for which all conditions hold, by id; processors only where the kind is asked for.
 std::vector<const Accelerator*> select(const AcceleratorCatalog& catalog,
                                        const std::vector<Condition>& conditions);
 

@@ -71,6 +71,13 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
       if (!v) return tl::unexpected(v.error());
       if (*v <= Watts{}) return bad_facts();
       card.power_limit = *v;
+    } else if (key == "threads") {
+      int n = 0;
+      const auto end = value.data() + value.size();
+      if (auto r = std::from_chars(value.data(), end, n); r.ec != std::errc() || r.ptr != end)
+        return bad_facts();
+      if (n < 1) return bad_facts();
+      card.threads = n;
     } else if (key == "display" && equals == item.npos) {
       card.display = true;
     } else if (key == "ecc" && (value == "on" || value == "off")) {
@@ -82,7 +89,7 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
       return bad_facts();
     } else {
       std::optional<Message> hint;
-      if (auto near = nearest_name(key, {"used", "memory", "display", "power", "ecc"}))
+      if (auto near = nearest_name(key, {"used", "memory", "display", "power", "ecc", "threads"}))
         hint = message(BaseMessage::nearest_name, *near);
       return fail(ErrorCode::bad_argument, message(BaseMessage::unknown_key, key),
                   std::string(where), hint);
@@ -402,6 +409,7 @@ std::string write_hardware(const Cluster& c) {
   if (c.card.display) add("display");
   if (c.card.power_limit) add("power=" + write_watts(*c.card.power_limit));
   if (c.card.ecc) add(*c.card.ecc ? "ecc=on" : "ecc=off");
+  if (c.card.threads) add("threads=" + write_number(*c.card.threads));
   return card.empty() ? out : out + "{" + card + "}";
 }
 

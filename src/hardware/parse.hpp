@@ -4,7 +4,8 @@
 //   [NODES x] COUNT x NAME [@LINK]...{FACTS}      "4x8xh100-sxm@ib400", "rtx-4090{used=2GiB}"
 //   [NODES x] SYSTEM [@LINK]...{FACTS}            "dgx-h100", "4xdgx-h100"
 //
-// FACTS are used=SIZE, memory=SIZE, display, power=WATTS, ecc=on|off, separated by commas. LINK is
+// FACTS are used=SIZE, memory=SIZE, display, power=WATTS, ecc=on|off, threads=NUMBER, separated by
+// commas. LINK is
 // a name of data/links/ or `nvlink`, `xgmi`, `pcie` for the accelerator's own; a network goes
 // between the nodes, everything else between the accelerators of a node. Blanks do not count.
 

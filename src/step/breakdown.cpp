@@ -65,7 +65,9 @@ double seconds_of(const CostedPass& p, std::size_t from) {
 }
 
 // What waiting for the host adds to the device's seconds.
-double beyond(double device, double host) { return behind_host(device, host) - device; }
+double beyond(const DeviceModel& d, double device, double host) {
+  return with_host(d, device, host) - device;
+}
 
 // A pass of a stack, `times` times over.
 void add_stack(CostedPass& out, const Tables& t, const Stack& stack, const Pass& pass,
@@ -78,7 +80,7 @@ void add_stack(CostedPass& out, const Tables& t, const Stack& stack, const Pass&
     const std::size_t from = out.operators.size();
     for (const Operator& op : ops) add(out, t, op, count * op.repeat);
     const double layers = seconds_of(out, from);
-    out.host_floor += beyond(layers, count * layer_host_seconds(t, pass));
+    out.host_floor += beyond(t.device, layers, count * layer_host_seconds(t, pass));
   }
   ops.clear();
   lower_embedding(stack, pass, ops);
@@ -117,8 +119,8 @@ CostedPass items_at(const Tables& t, double items) {
       add(out, t, op, runs * op.repeat, t.model->components.size() > 1 ? c.name : std::string());
       launches += runs * op.repeat;
     }
-    out.host_floor +=
-        beyond(seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
+    out.host_floor += beyond(t.device, seconds_of(out, from),
+                             launches * t.device.engine.operator_overhead_seconds);
   }
   return out;
 }
@@ -245,8 +247,8 @@ CostedPass forward(const Tables& t, const Plan& plan) {
         add(out, t, op, op.repeat, t.model->components.size() > 1 ? c.name : std::string());
         launches += op.repeat;
       }
-      out.host_floor +=
-          beyond(seconds_of(out, from), launches * t.device.engine.operator_overhead_seconds);
+      out.host_floor += beyond(t.device, seconds_of(out, from),
+                               launches * t.device.engine.operator_overhead_seconds);
     }
     return out;
   }
@@ -275,13 +277,14 @@ CostedPass forward(const Tables& t, const Plan& plan) {
         line.seconds = line.calls * ring;
       }
       out.host_floor +=
-          beyond(seconds_of(out, from), count * t.device.engine.layer_overhead_seconds);
+          beyond(t.device, seconds_of(out, from), count * t.device.engine.layer_overhead_seconds);
     }
     // The host launches these as it does a layer.
     auto ends = [&] {
       const std::size_t from = out.operators.size();
       for (const Operator& op : ops) add(out, t, op, op.repeat);
-      out.host_floor += beyond(seconds_of(out, from), t.device.engine.layer_overhead_seconds);
+      out.host_floor +=
+          beyond(t.device, seconds_of(out, from), t.device.engine.layer_overhead_seconds);
       ops.clear();
     };
     ops.clear();

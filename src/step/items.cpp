@@ -13,7 +13,7 @@ namespace {
 double pass_seconds(const DeviceModel& d, const OperatorList& ops) {
   double launches = 0;
   for (const Operator& op : ops) launches += op.repeat;
-  return behind_host(list_seconds(d, ops), launches * d.engine.operator_overhead_seconds);
+  return with_host(d, list_seconds(d, ops), launches * d.engine.operator_overhead_seconds);
 }
 
 }  // namespace
@@ -112,9 +112,9 @@ void fill_item_training(Tables& t) {
         launches += op.repeat;
       }
       const double host = launches * t.device.engine.operator_overhead_seconds;
-      passes[b].forward += behind_host(forward, host);
+      passes[b].forward += with_host(t.device, forward, host);
       // Products have two gradients to launch; autograd adds its own work to each.
-      if (trained) passes[b].backward += behind_host(backward, 2 * host);
+      if (trained) passes[b].backward += with_host(t.device, backward, 2 * host);
     }
   // Only data parallelism divides a graph; other degrees are refused before they get here.
   for (std::size_t degrees =

@@ -184,7 +184,7 @@ PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
     ops.clear();
     lower_layer(stack, run.layer, pass, ops);
     double layer = list_seconds(t.device, ops);
-    layer = behind_host(layer, host);
+    layer = with_host(t.device, layer, host);
     out.layers += layer * static_cast<double>(run.count);
   }
   ops.clear();
@@ -330,8 +330,8 @@ void fill_train(Tables& t, std::int64_t sequence) {
                   b += back;
                 }
                 double host = t.device.engine.layer_overhead_seconds;
-                forward += count * behind_host(f, host);
-                backward += count * behind_host(b, 2 * host);
+                forward += count * with_host(t.device, f, host);
+                backward += count * with_host(t.device, b, 2 * host);
               };
               for (const Stack* stack : stacks) {
                 const Pass own = training_pass(t, *stack, sequence, p);
