@@ -276,6 +276,8 @@ Result<EngineCoefficients> Calibration::engine(const EngineSubject& subject) con
   c->convolution_factor *= compute;
   c->attention_factor *= stream;
   c->stream_factor *= stream;
+  c->core_stream *= stream;
+  c->fixed_factor /= stream;
   c->link_factor /= stream;
   c->operator_overhead_seconds /= stream;
   c->step_overhead_seconds /= stream;

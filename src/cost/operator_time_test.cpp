@@ -50,6 +50,33 @@ TEST_F(OperatorTimes, LaunchesBindSmallOperators) {
   EXPECT_NEAR(list_seconds(d, {op, op, op}), 3 * seconds(op), 1e-15);
 }
 
+TEST_F(OperatorTimes, FewCoresCannotFillMuchBandwidth) {
+  Operator op = gemm(1, 8192, 8192);
+  const double bytes = op.weight_bytes + op.data_bytes, full = seconds(op);
+  // 100 cores at 1.25 GHz with 4 bytes a clock in flight: half of 1 TB/s.
+  d.core_hz = 100 * 1.25e9;
+  d.engine.core_stream = 4;
+  const double slower = bytes / 0.5e12;
+  EXPECT_NEAR(seconds(op), behind_host(full, slower), 1e-9);
+  EXPECT_GT(seconds(op), slower);
+  // What is plenty does not bind.
+  d.engine.core_stream = 64;
+  EXPECT_NEAR(seconds(op) / full, 1, 1e-3);
+  // A device of unknown cores has the memory's roof alone.
+  d.core_hz = 0;
+  d.engine.core_stream = 1;
+  EXPECT_DOUBLE_EQ(seconds(op), full);
+}
+
+TEST_F(OperatorTimes, EnginesShareOrAvoidFixedTimes) {
+  d.operators.launch_seconds = 5e-6;
+  d.operators.matrix[static_cast<std::size_t>(MathClass::half)].latency_seconds = 3e-6;
+  Operator op = gemm(1, 64, 64);
+  const double body = seconds(op) - 8e-6;
+  d.engine.fixed_factor = 0.5;
+  EXPECT_NEAR(seconds(op), body + 4e-6, 1e-12);
+}
+
 TEST_F(OperatorTimes, SmoothCornerAddsWhereRoofsMeet) {
   for (auto& m : d.operators.matrix) m.sharpness = 1;
   Operator op = gemm(128, 8192, 8192);

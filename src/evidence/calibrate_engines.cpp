@@ -7,8 +7,6 @@
 #include <optional>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "decide/best_plan.hpp"
 #include "evidence/engine_fit.hpp"
 #include "step/pass_time.hpp"
@@ -24,6 +22,8 @@ constexpr std::size_t kMostOfGroup = 160;
 constexpr int kParts = 5;
 // Rows of a coarser key that weigh as much as those of a finer one in its error.
 constexpr double kPriorRows = 10;
+// No engine is known better: two runs of one program differ by as much.
+constexpr double kLeastError = 0.02;
 // Of a bell curve, the deviations within which four of five values lie.
 constexpr double kFourOfFive = 1.2816;
 
@@ -195,18 +195,41 @@ struct Unseen {
   double compute = 0;  // share of its time that arithmetic binds
 };
 
-double spread(std::vector<double> e) {
-  std::sort(e.begin(), e.end());
-  return e[std::min(e.size() - 1, e.size() * 4 / 5)] / kFourOfFive;
-}
+// Log errors, each with the weight of its row.
+struct Errors {
+  std::vector<std::pair<double, double>> of;
+  double weight = 0;
+  void add(double error, double w) {
+    of.emplace_back(std::fabs(error), w);
+    weight += w;
+  }
+  // One standard deviation of the bell curve that holds four of five of them.
+  double spread() const {
+    auto sorted = of;
+    std::sort(sorted.begin(), sorted.end());
+    double below = 0;
+    for (const auto& [error, w] : sorted)
+      if ((below += w) > 0.8 * weight) return error / kFourOfFive;
+    return sorted.back().first / kFourOfFive;
+  }
+};
 
-// Errors by kind, engine and family: those of unseen rows, the finer held to the coarser.
+// Errors by kind, engine and family: those of unseen rows, the finer held to the coarser. In a
+// family rows of one source and device tell as many times as the root of their number: a few odd
+// ones do not make it.
 std::map<std::string, EngineErrors, std::less<>> errors_of(const std::vector<Unseen>& unseen,
                                                            const std::vector<Fitted>& rows,
                                                            bool families) {
   struct Lists {
-    std::vector<double> compute, stream;
+    Errors compute, stream;
+    std::int64_t rows = 0;
   };
+  using Alike = std::pair<std::string_view, std::string_view>;
+  const auto alike = [&](const Unseen& u) {
+    return Alike(rows[u.row].group, rows[u.row].subject.device);
+  };
+  std::map<Alike, double> count;
+  for (const Unseen& u : unseen) ++count[alike(u)];
   std::array<std::map<std::string, Lists>, 3> levels;
   for (const Unseen& u : unseen) {
     const EngineSubject& s = rows[u.row].subject;
@@ -214,7 +237,9 @@ std::map<std::string, EngineErrors, std::less<>> errors_of(const std::vector<Uns
     const std::string keys[] = {kind + "//", engine + "/", engine + "/" + std::string(s.family)};
     for (std::size_t l = 0; l < (families ? 3 : 2); ++l) {
       Lists& list = levels[l][keys[l]];
-      (u.compute >= 0.5 ? list.compute : list.stream).push_back(std::fabs(u.error));
+      (u.compute >= 0.5 ? list.compute : list.stream)
+          .add(u.error, l < 2 ? 1 : 1 / std::sqrt(count[alike(u)]));
+      ++list.rows;
     }
   }
   std::map<std::string, EngineErrors, std::less<>> out;
@@ -224,15 +249,15 @@ std::map<std::string, EngineErrors, std::less<>> errors_of(const std::vector<Uns
       const std::string parent =
           l == 1 ? key.substr(0, kind_end) + "//" : key.substr(0, engine_end) + "/";
       const EngineErrors* above = l == 0 ? nullptr : &out.at(parent);
-      const auto held = [&](const std::vector<double>& own, double coarse) {
-        if (own.empty()) return above ? coarse : 0.3;
-        if (!above) return spread(own);
-        const auto n = static_cast<double>(own.size());
-        return (n * spread(own) + kPriorRows * coarse) / (n + kPriorRows);
+      const auto held = [&](const Errors& own, double coarse) {
+        if (own.of.empty()) return above ? coarse : 0.3;
+        const double s = std::max(own.spread(), kLeastError);
+        if (!above) return s;
+        return std::exp((own.weight * std::log(s) + kPriorRows * std::log(coarse)) /
+                        (own.weight + kPriorRows));
       };
       out[key] = {held(lists.compute, above ? above->compute : 0),
-                  held(lists.stream, above ? above->stream : 0),
-                  static_cast<std::int64_t>(lists.compute.size() + lists.stream.size())};
+                  held(lists.stream, above ? above->stream : 0), lists.rows};
     }
   return out;
 }
@@ -243,9 +268,13 @@ using Effects = std::map<std::string, EngineEffect, std::less<>>;
 class Fits {
  public:
   explicit Fits(std::vector<Fitted>& rows) : rows_(rows) {
-    // A hundred rows of one source on one device say little more than ten.
+    // A hundred rows of one source on one device say little more than ten. Large models are trained
+    // in many plans on the one or two cards of a source: there devices do not count apart.
     using Alike = std::pair<std::string_view, std::string_view>;
-    const auto alike = [&](std::size_t i) { return Alike(rows[i].group, rows[i].subject.device); };
+    const auto alike = [&](std::size_t i) {
+      const EngineSubject& s = rows[i].subject;
+      return Alike(rows[i].group, s.kind == EngineKind::train ? std::string_view() : s.device);
+    };
     std::map<Alike, double> known;
     for (std::size_t i = 0; i < rows.size(); ++i) known[alike(i)] += rows[i].weight;
     for (std::size_t k = 0; k < kEngineKinds; ++k) {
@@ -391,65 +420,6 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
         {"device", &strange},
         {"source", &foreign}})
     for (LeftOutFigures& f : figures(what, *list, rows)) out.figures.push_back(std::move(f));
-  return out;
-}
-
-std::vector<std::pair<std::string, std::string>> write_engine_sheets(const EngineFit& fit,
-                                                                     const std::string& source,
-                                                                     const std::string& date,
-                                                                     const std::string& command) {
-  const auto head = [&](const std::string& kind, const std::string& id) {
-    return fmt::format(
-        "# Written by `{}`; run it again instead of editing.\nkind = \"{}\"\nid = \"{}\"\n"
-        "source = \"{}\"\ndate = \"{}\"\n",
-        command, kind, id, source, date);
-  };
-  const auto parts = [](const std::string& key) {
-    std::array<std::string, 5> p;
-    std::size_t at = 0;
-    for (std::string& part : p) {
-      const std::size_t end = std::min(key.find('/', at), key.size());
-      part = key.substr(std::min(at, key.size()), end - std::min(at, key.size()));
-      at = end + 1;
-    }
-    return p;
-  };
-  const auto sheet = [&](const std::string& kind, const std::string& id, const EngineTable& t) {
-    std::string out = head(kind, id);
-    for (const auto& [key, e] : t.effects) {
-      const auto p = parts(key);
-      out += fmt::format("\n[[effect]]\nkind = \"{}\"\n", p[0]);
-      constexpr const char* names[] = {"kind", "engine", "scope", "class", "format"};
-      for (std::size_t k = 1; k < p.size(); ++k)
-        if (!p[k].empty()) out += fmt::format("{} = \"{}\"\n", names[k], p[k]);
-      for (std::size_t i = 0; i < kEngineParameters; ++i)
-        if (std::fabs(e.factor[i] - 1) > 5e-4)
-          out += fmt::format("{} = {:.4g}\n", engine_parameters()[i].name, e.factor[i]);
-      out += fmt::format("rows = {}\n", e.rows);
-    }
-    for (const auto& [name, errors] : {std::pair{"error", &t.errors}, {"strange", &t.strange}})
-      for (const auto& [key, e] : *errors) {
-        const auto p = parts(key);
-        out += fmt::format("\n[[{}]]\nkind = \"{}\"\n", name, p[0]);
-        if (!p[1].empty()) out += fmt::format("engine = \"{}\"\n", p[1]);
-        if (!p[2].empty()) out += fmt::format("family = \"{}\"\n", p[2]);
-        out += fmt::format("compute = {:.4g}\nstream = {:.4g}\nrows = {}\n", e.compute, e.stream,
-                           e.rows);
-      }
-    return out;
-  };
-  std::vector<std::pair<std::string, std::string>> out;
-  out.emplace_back("engines.toml", sheet("calibration", "engines", *fit.shipped));
-  for (std::size_t k = 0; k < fit.unseen.size(); ++k)
-    out.emplace_back(fmt::format("folds/engines-{}.toml", k),
-                     sheet("calibration_fold", std::to_string(k), *fit.unseen[k]));
-  std::string report = head("calibration_report", "engines");
-  for (const LeftOutFigures& f : fit.figures)
-    report += fmt::format(
-        "\n[[left_out]]\nwhat = \"{}\"\nkind = \"{}\"\nrows = {}\nmedian_error = {:.4g}\n"
-        "median_of_group_medians = {:.4g}\n",
-        f.what, f.kind, f.rows, f.median, f.median_of_groups);
-  out.emplace_back("reports/engines.toml", report);
   return out;
 }
 

@@ -22,6 +22,7 @@ TEST(Format, BitsAWeightAreTheKnownOnes) {
   EXPECT_DOUBLE_EQ(bits_per_element(Format::mxfp4), 4.25);
   EXPECT_DOUBLE_EQ(bits_per_element(Format::nvfp4), 4.5);
   EXPECT_DOUBLE_EQ(bits_per_element(Format::int4_g128), 4.15625);
+  EXPECT_DOUBLE_EQ(bits_per_element(Format::int8_g128), 8.1875);  // a 16-bit scale, 8-bit zero
   EXPECT_DOUBLE_EQ(bits_per_element(Format::nf4), 4.5);
   EXPECT_NEAR(bits_per_element(Format::nf4_double), 4.127, 1e-3);
   EXPECT_DOUBLE_EQ(bits_per_element(Format::q4_k), 4.5);
