@@ -4,10 +4,10 @@ namespace trigon {
 namespace {
 
 constexpr std::uint16_t kJobs =
-    verb_fit | verb_estimate | verb_recommend | verb_compare | verb_check;
+    verb_fit | verb_estimate | verb_recommend | verb_plan | verb_compare | verb_check;
 constexpr std::uint16_t kItem = kJobs | verb_inspect;
-constexpr std::uint16_t kOne = verb_fit | verb_estimate;
-constexpr std::uint16_t kLimited = verb_estimate | verb_recommend | verb_compare;
+constexpr std::uint16_t kOne = verb_fit | verb_estimate | verb_plan;
+constexpr std::uint16_t kLimited = verb_estimate | verb_recommend | verb_plan | verb_compare;
 constexpr std::uint16_t kAnswers = kJobs | verb_inspect | verb_catalog | verb_validate |
                                    verb_calibrate | verb_config | verb_version;
 constexpr std::uint16_t kAll = kAnswers | verb_help;
@@ -58,13 +58,15 @@ std::vector<Flag> make() {
       {"slo", "", K::slo, "LIMITS", M::doc_slo, "", 1, 0, kLimited, limits, false},
       {"deadline", "", K::duration, "TIME", M::doc_deadline, "", 1, 1e10, kLimited, limits, false},
       {"budget", "", K::money, "MONEY", M::doc_budget, "", 0, kMost, verb_recommend, limits, false},
-      {"buy", "", K::on_off, "", M::doc_buy, "", 1, 0, verb_recommend | verb_compare, limits, true},
-      {"rent", "", K::on_off, "", M::doc_rent, "", 1, 0, verb_recommend | verb_compare, limits,
-       true},
+      {"buy", "", K::on_off, "", M::doc_buy, "", 1, 0, verb_recommend | verb_plan | verb_compare,
+       limits, true},
+      {"rent", "", K::on_off, "", M::doc_rent, "", 1, 0, verb_recommend | verb_plan | verb_compare,
+       limits, true},
       {"vendor", "", K::list, "NAMES", M::doc_vendor, "", 1, 0, verb_recommend, limits, false},
       {"max-gpus", "", K::whole, "N", M::doc_max_gpus, "64", 1, 65536, verb_recommend, limits,
        false},
-      {"min-bits", "", K::number, "N", M::doc_min_bits, "", 1, 64, verb_recommend, limits, false},
+      {"min-bits", "", K::number, "N", M::doc_min_bits, "", 1, 64, verb_recommend | verb_plan,
+       limits, false},
       {"why-not", "", K::text, "CARD", M::doc_why_not, "", 1, 0, verb_recommend, limits, true},
 
       {"engine", "", K::text, "NAME[@VERSION]", M::doc_engine, "", 1, 0, kJobs, plan, false},
@@ -117,12 +119,14 @@ std::vector<Flag> make() {
       {"color", "colour", K::choice, "auto|always|never", M::doc_color, "auto", 1, 0, kAll, output,
        false},
       {"lang", "", K::choice, "en|zh", M::doc_lang, "", 1, 0, kAll, output, false},
-      {"threads", "", K::whole, "N", M::doc_threads, "0", 0, 4096, verb_validate, output, false},
+      {"threads", "", K::whole, "N", M::doc_threads, "0", 0, 4096, verb_validate | verb_plan,
+       output, false},
       {"help", "h", K::on_off, "", M::doc_help, "", 1, 0, kAll, output, true},
 
       {"data", "", K::text, "FOLDER", M::doc_data, "", 1, 0, kAnswers, data, false},
       {"as-of", "", K::date, "DATE", M::doc_as_of, "", 1, 0,
-       verb_recommend | verb_compare | verb_estimate | verb_catalog | verb_calibrate, data, false},
+       verb_recommend | verb_plan | verb_compare | verb_estimate | verb_catalog | verb_calibrate,
+       data, false},
       {"where", "", K::list, "CONDITIONS", M::doc_where, "", 1, 0, verb_catalog, data, true},
       {"operators", "", K::text, "FOLDER", M::doc_operators, "", 1, 0, verb_calibrate, data, true},
       {"out", "", K::text, "FOLDER", M::doc_out, "", 1, 0, verb_calibrate, data, true},
@@ -165,6 +169,12 @@ const std::vector<VerbInfo>& verbs() {
         "--tpot 50ms",
         "trigon recommend llama-2-13b --task train --tokens 300B --deadline 30d",
         "trigon recommend llama-2-7b --task finetune --method lora --budget 1500USD --buy"}},
+      {verb_plan,
+       "plan",
+       M::verb_plan,
+       "MODEL --on HARDWARE",
+       {"trigon plan llama-2-13b --on 4x8xa100-sxm-80gb --task train --tokens 300B",
+        "trigon plan llama-3.1-70b --on 8xh100-sxm --task serve --rate 20/s --isl 1000 --osl 300"}},
       {verb_compare,
        "compare",
        M::verb_compare,

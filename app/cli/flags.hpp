@@ -24,7 +24,8 @@ enum Verb : std::uint16_t {
   verb_version = 256,
   verb_help = 512,
   verb_calibrate = 1024,
-  verb_check = 2048
+  verb_check = 2048,
+  verb_plan = 4096
 };
 
 struct VerbInfo {

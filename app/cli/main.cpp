@@ -13,6 +13,7 @@
 #include <exception>
 
 #include "call.hpp"
+#include "interrupt.hpp"
 
 namespace {
 
@@ -128,14 +129,13 @@ int answer(int argc, char** argv) {
 }
 
 // Only what is safe in a signal handler.
-void interrupted(int) { _exit(exit_interrupted); }
 void aborted(int) { _exit(exit_bug); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGINT, interrupted);
+  listen_for_interrupts();
   std::signal(SIGABRT, aborted);
   try {
     return answer(argc, argv);

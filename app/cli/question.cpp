@@ -196,6 +196,9 @@ void read_objective(Reader& r, Asking& a) {
   r.take("min-bits", parse_number, o.min_bits);
   const Setting* quant = s.find("quant");
   if (quant && quant->text == "any" && !o.min_bits) o.min_bits = 0;
+  std::optional<int> threads;
+  r.take("threads", parse_whole, threads);
+  if (threads) o.threads = *threads;
   if (const Setting* date = s.find("as-of")) o.as_of = date->text;
   if (const Setting* card = s.find("why-not")) o.why_not = card->text;
 }

@@ -110,6 +110,8 @@ Result<Output> run(Call& call) {
       return run_estimate(call);
     case verb_recommend:
       return run_recommend(call);
+    case verb_plan:
+      return run_plan(call);
     case verb_compare:
       return run_compare(call);
     case verb_inspect:

@@ -1,6 +1,7 @@
-// fit, estimate, recommend, compare.
+// fit, estimate, recommend, plan, compare.
 
 #include "hardware/parse.hpp"
+#include "interrupt.hpp"
 #include "present/app_messages.hpp"
 #include "present/reports.hpp"
 #include "session.hpp"
@@ -15,7 +16,7 @@ tl::unexpected<Error> lacks(const Call& call, AppMessage what) {
               message(AppMessage::try_command, v.examples.front()));
 }
 
-// Only `recommend` may choose a format by itself.
+// Only `recommend` and `plan` may choose a format by themselves.
 Result<void> refuse_any_format(const Call& call) {
   const Setting* quant = call.settings.find("quant");
   if (!quant || quant->text != "any") return {};
@@ -111,6 +112,25 @@ Result<Output> run_recommend(Call& call) {
   if (!answer) return tl::unexpected(answer.error());
   if (!answer->ranked.empty()) warn_of_prices(call, *s, answer->ranked.front().report);
   return written(*answer, call, *s, recommend_text, recommend_json);
+}
+
+Result<Output> run_plan(Call& call) {
+  if (auto good = expect_arguments(call, 1); !good) return tl::unexpected(good.error());
+  const Setting* on = call.settings.find("on");
+  if (call.line.arguments.empty()) return lacks(call, AppMessage::missing_model);
+  if (!on) return lacks(call, AppMessage::missing_hardware);
+  auto s = open_session(call, call.line.arguments[0]);
+  if (!s) return tl::unexpected(s.error());
+  auto cluster = hardware_of(*s, on->text, on->origin);
+  if (!cluster) return tl::unexpected(cluster.error());
+  s->asked.hardware = {on->text};
+  const SoftStop stop;
+  auto answer = plan_job(*s->all, s->question, *cluster, s->asking.objective, stop.flag());
+  if (!answer) return tl::unexpected(answer.error());
+  if (answer->best) warn_of_prices(call, *s, *answer->best);
+  Output out = written(*answer, call, *s, plan_text, plan_answer_json);
+  if (answer->partial) out.exit_code = exit_interrupted;
+  return out;
 }
 
 Result<Output> run_compare(Call& call) {

@@ -9,6 +9,7 @@ namespace trigon {
 Result<Output> run_fit(Call& call);
 Result<Output> run_estimate(Call& call);
 Result<Output> run_recommend(Call& call);
+Result<Output> run_plan(Call& call);
 Result<Output> run_compare(Call& call);
 Result<Output> run_inspect(Call& call);
 Result<Output> run_check(Call& call);

@@ -16,6 +16,7 @@
 #include "memory/memory_errors.hpp"
 #include "model/model.hpp"
 #include "plan/request.hpp"
+#include "search/families.hpp"
 #include "step/breakdown.hpp"
 
 namespace trigon {
@@ -141,6 +142,56 @@ struct CompareAnswer {
   // The same hardware with facts or settings changed, in the same order; `changes` as written.
   std::string changes;
   std::vector<CompareAnswer> what_if;
+};
+
+// A plan of a search, as it stands in a table.
+struct PlanRow {
+  Plan plan;
+  int cards = 1;
+  double seconds = 0;  // of a training step, of a request
+  double wish = 0;     // what plans are ordered by, less is better; see `wish_of`
+  double memory_bytes = 0, usable_bytes = 0;
+  std::optional<double> usd;  // of the job; of an hour of serving
+  std::vector<Message> violated;
+  bool tight = false;  // fits, but leaves little of the memory
+  bool good() const { return violated.empty(); }
+};
+
+// The best of a family of plans that the chosen one does not belong to.
+struct PlanFamilyRow {
+  Family family;
+  std::optional<PlanRow> best;
+  std::optional<Message> refused;  // why there is none
+  double ratio = 0;                // of its wish to the chosen one's; 0: it misses a limit
+};
+
+// The best plan on some of the cards.
+struct ScalingRow {
+  int cards = 1;
+  std::optional<PlanRow> best;     // absent: nothing divides
+  std::optional<Message> refused;  // why
+  // Against the fewest cards that hold all limits; 0 where nothing does.
+  double speedup = 0, efficiency = 0;
+  double added = 0;  // what each card added since the row before brings, against one of the fewest
+};
+
+// `plan`: the best way to run a job on one cluster.
+struct PlanAnswer {
+  Job job;
+  std::optional<PlanReport> best;     // meets all limits
+  std::optional<PlanReport> nearest;  // when none does
+  std::optional<Message> refused;     // when there is not even that
+  std::optional<PlanRow> runner_up;   // the best outside some family of the best
+  std::vector<PlanFamilyRow> families;
+  std::vector<PlanRow> front;  // of time, share of memory and cost, over all counts of cards
+  std::vector<ScalingRow> scaling;
+  std::vector<Message> relax;
+  std::vector<Assumption> assumptions;
+  std::int64_t plans = 0;  // of the space on the whole cluster
+  // With those on fewer cards, see SearchTally.
+  std::int64_t decided = 0, timed = 0, weighed = 0, whole = 0;
+  bool partial = false;                                         // interrupted
+  std::optional<Derivation> derivation;
 };
 
 }  // namespace trigon

@@ -1,4 +1,5 @@
-// The best plan against nested loops over all degrees that share no code with the search.
+// The best plan of serving against nested loops over all degrees that share no code with the
+// search. For training see tests/properties/plan_search_test.cpp.
 
 #include "decide/best_plan.hpp"
 
@@ -70,32 +71,8 @@ Best by_nested_loops(const Setup& s, bool experts) {
       for (int e = 1; e <= cards; ++e) {
         Plan plan;
         plan.tensor = t, plan.pipeline = p, plan.data = d, plan.expert = e;
-        if (!s.training) {
-          if (e != 1 && (!experts || e != t || !s.engine.expert_parallel)) continue;
-          consider(best, s, plan);
-          continue;
-        }
-        if (e != 1 && (!experts || !s.engine.expert_parallel || d % e != 0 || (e & (e - 1)) != 0))
-          continue;
-        if (s.global_batch % d != 0) continue;
-        for (int mb = 1; mb <= 64; mb *= 2) {
-          if ((s.global_batch / d) % mb != 0) continue;
-          for (Recompute r : {Recompute::full, Recompute::none, Recompute::selective})
-            for (int z = 3; z >= 0; --z) {
-              if ((z > 0 && d == 1) || (z > 1 && p > 1)) continue;
-              plan.micro_batch = mb;
-              plan.accumulation = static_cast<int>(s.global_batch / d / mb);
-              plan.recompute = r;
-              plan.zero = z;
-              plan.sequence_parallel = t > 1;
-              plan.recipe =
-                  s.engine.default_recipe == "mixed_fp32_grad" ? TrainRecipe::mixed_fp32_grad
-                  : s.engine.default_recipe == "pure_bf16"     ? TrainRecipe::pure_bf16
-                  : s.engine.default_recipe == "autocast_fp32" ? TrainRecipe::autocast_fp32
-                                                               : TrainRecipe::mixed_16bit;
-              consider(best, s, plan);
-            }
-        }
+        if (e != 1 && (!experts || e != t || !s.engine.expert_parallel)) continue;
+        consider(best, s, plan);
       }
     }
   }
@@ -155,16 +132,6 @@ TEST(BestPlan, BatchesAgreeWithNestedLoops) {
     q.job.output_tokens = 100;
     agree(q, m, false);
   }
-}
-
-TEST(BestPlan, TrainingAgreesWithNestedLoops) {
-  std::mt19937 random(13);
-  for (const char* m :
-       {"1xa100-sxm-80gb", "2xrtx-4090", "4xl40s", "6xa100-sxm-80gb", "8xh100-sxm-80gb"})
-    for (bool experts : {false, true}) {
-      Model model = small_model(random, experts);
-      agree(test::training(model, 1e9, 48), m, experts);
-    }
 }
 
 TEST(BestPlan, MemoryBindsBeforeSpeed) {

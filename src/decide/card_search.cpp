@@ -54,21 +54,6 @@ double budget_excess(const Setup& s, const Objective& o, const Chosen& c, const 
 
 bool serves_forever(const Setup& s) { return std::holds_alternative<Serve>(s.job); }
 
-// The formats that weights may be stored in instead: of fewer bits than the checkpoint's, not of
-// fewer than was allowed, and such as the card multiplies or unpacks.
-std::vector<Format> narrower_formats(const Question& q, const Objective& o,
-                                     const Accelerator& card) {
-  std::vector<Format> out;
-  if (!o.min_bits || q.plan.weights) return out;
-  const double stored = bits_per_element(q.model->weight_format);
-  for (Format f :
-       {Format::fp8_tensor, Format::int8, Format::int4_g128, Format::q8_0, Format::q4_k}) {
-    if (f == Format::fp8_tensor && !card.peak_of(MathMode::fp8_matrix)) continue;
-    if (bits_per_element(f) < stored && bits_per_element(f) >= *o.min_bits) out.push_back(f);
-  }
-  return out;
-}
-
 CardResult search_format(const Catalogues& all, const Question& q, const Objective& o,
                          const Accelerator& card, std::optional<Format> narrowed) {
   CardResult r;
@@ -156,6 +141,19 @@ CardResult search_format(const Catalogues& all, const Question& q, const Objecti
 }
 
 }  // namespace
+
+std::vector<Format> narrower_formats(const Question& q, const Objective& o,
+                                     const Accelerator& card) {
+  std::vector<Format> out;
+  if (!o.min_bits || q.plan.weights) return out;
+  const double stored = bits_per_element(q.model->weight_format);
+  for (Format f :
+       {Format::fp8_tensor, Format::int8, Format::int4_g128, Format::q8_0, Format::q4_k}) {
+    if (f == Format::fp8_tensor && !card.peak_of(MathMode::fp8_matrix)) continue;
+    if (bits_per_element(f) < stored && bits_per_element(f) >= *o.min_bits) out.push_back(f);
+  }
+  return out;
+}
 
 std::int64_t fixed_ranks(const PlanRequest& p) {
   std::int64_t n = 1;

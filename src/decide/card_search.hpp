@@ -32,6 +32,14 @@ double job_hours(const Setup& s, const Evaluation& e);
 // What more of breaks a tie of costs.
 double speed_of(const CardResult& r);
 
+// Formats that weights may be stored in instead: of fewer bits than the checkpoint's, not of fewer
+// than was allowed, and such as the card multiplies or unpacks.
+std::vector<Format> narrower_formats(const Question& q, const Objective& o,
+                                     const Accelerator& card);
+// What to relax for a plan that misses limits.
+std::vector<Message> relaxations(const Setup& s, const Chosen& c, const Objective& o,
+                                 double usd_per_hour);
+
 CardResult search_card(const Catalogues& all, const Question& q, const Objective& o,
                        const Accelerator& card);
 

@@ -12,6 +12,28 @@ namespace {
 
 constexpr std::size_t kShown = 12;  // candidates with ranges and triangle
 
+// Against the candidate ranked before it.
+std::vector<Message> reasons(const PlanReport& before, const PlanReport& r, bool training) {
+  std::vector<Message> out;
+  Metric cost = training ? Metric::usd_total : Metric::usd_per_hour;
+  const std::string& name = before.cluster.accelerator->name;
+  const auto& a = before[cost];
+  const auto& b = r[cost];
+  if (!b) {
+    out.push_back(message(DecideMessage::no_price_known));
+  } else if (a && b->value > a->value * 1.02) {
+    out.push_back(message(DecideMessage::costs_more, b->value / a->value, name));
+  } else if (a) {
+    double speed = deciding_speed(before, training);
+    if (speed > 0)
+      out.push_back(
+          message(DecideMessage::costs_same_slower, deciding_speed(r, training) / speed, name));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Message> relaxations(const Setup& s, const Chosen& c, const Objective& o,
                                  double usd_per_hour) {
   std::vector<Message> out;
@@ -53,28 +75,6 @@ std::vector<Message> relaxations(const Setup& s, const Chosen& c, const Objectiv
     out.push_back(message(DecideMessage::relax_budget, dollars_per_hour(usd_per_hour)));
   return out;
 }
-
-// Against the candidate ranked before it.
-std::vector<Message> reasons(const PlanReport& before, const PlanReport& r, bool training) {
-  std::vector<Message> out;
-  Metric cost = training ? Metric::usd_total : Metric::usd_per_hour;
-  const std::string& name = before.cluster.accelerator->name;
-  const auto& a = before[cost];
-  const auto& b = r[cost];
-  if (!b) {
-    out.push_back(message(DecideMessage::no_price_known));
-  } else if (a && b->value > a->value * 1.02) {
-    out.push_back(message(DecideMessage::costs_more, b->value / a->value, name));
-  } else if (a) {
-    double speed = deciding_speed(before, training);
-    if (speed > 0)
-      out.push_back(
-          message(DecideMessage::costs_same_slower, deciding_speed(r, training) / speed, name));
-  }
-  return out;
-}
-
-}  // namespace
 
 namespace {
 

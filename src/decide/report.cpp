@@ -38,12 +38,20 @@ struct Spread {
 
 }  // namespace
 
+double memory_excess(double used, double usable) {
+  return used / std::max(1.0, usable) - 1 + kDoesNotFit;
+}
+
+double deadline_excess(const std::optional<Seconds>& deadline, double takes) {
+  return deadline && takes > deadline->in_base() ? takes / deadline->in_base() - 1 : 0;
+}
+
 double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* out) {
   std::vector<Excess> found;
   double beyond = 0;  // of limits that are not spelled out
   if (!e.fits)
     found.push_back(
-        {e[Metric::memory_bytes] / std::max(1.0, e[Metric::usable_bytes]) - 1 + kDoesNotFit,
+        {memory_excess(e[Metric::memory_bytes], e[Metric::usable_bytes]),
          message(DecideMessage::memory_binds, bytes(e[Metric::memory_bytes]),
                  bytes(e[Metric::usable_bytes]), memory_term_name(largest_term(e.memory)))});
   if (auto serve = std::get_if<Serve>(&s.job)) {
@@ -73,9 +81,8 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
     }
   }
   auto deadline = [&](const std::optional<Seconds>& d, double takes) {
-    if (d && takes > d->in_base())
-      found.push_back(
-          {takes / d->in_base() - 1, message(DecideMessage::deadline_binds, seconds(takes), *d)});
+    if (const double excess = deadline_excess(d, takes); excess > 0)
+      found.push_back({excess, message(DecideMessage::deadline_binds, seconds(takes), *d)});
   };
   if (auto b = std::get_if<Batch>(&s.job)) deadline(b->deadline, e[Metric::job_seconds]);
   if (auto t = std::get_if<Train>(&s.job)) deadline(t->deadline, e[Metric::time_to_train_seconds]);

@@ -9,6 +9,11 @@ namespace trigon {
 // one message a violated limit, the worst first, when `out` is given.
 double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* out = nullptr);
 
+// Its parts that search asks for plan by plan: memory beyond what may be used, time beyond a
+// deadline.
+double memory_excess(double used, double usable);
+double deadline_excess(const std::optional<Seconds>& deadline, double takes);
+
 // Metrics with ranges. Ranges come from evaluating the same plan with each group of coefficients
 // moved by its error; groups combine in quadrature.
 Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const Plan& plan,

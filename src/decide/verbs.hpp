@@ -2,6 +2,8 @@
 // The verbs, as functions from questions to answers. All of them go through prepare() and
 // evaluate() of the step room.
 
+#include <atomic>
+
 #include "cost/calibration.hpp"
 #include "decide/answers.hpp"
 
@@ -51,6 +53,10 @@ Result<FitAnswer> fit_everywhere(const Catalogues&, const Question&);
 Result<std::vector<ModelFitRow>> models_that_fit(const Catalogues&, const Question&,
                                                  const Cluster&);
 Result<RecommendAnswer> recommend(const Catalogues&, const Question&, const Objective&);
+// The best plan of the whole space on one cluster, with what it was chosen from. `stop`: set from
+// outside, the search ends and the answer is partial.
+Result<PlanAnswer> plan_job(const Catalogues&, const Question&, const Cluster&, const Objective&,
+                            const std::atomic<bool>* stop = nullptr);
 Result<CompareAnswer> compare(const Catalogues&, const Question&, const std::vector<Cluster>&,
                               const Objective&);
 

@@ -186,6 +186,20 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("tensor_parallel", &p.tensor_parallel);
   l.flag("pipeline_parallel", &p.pipeline_parallel);
   l.flag("expert_parallel", &p.expert_parallel);
+  l.flag("context_parallel", &p.context_parallel);
+  l.flag("interleaved_stages", &p.interleaved_stages);
+  std::vector<std::string> offloads;
+  l.texts("offloads", &offloads);
+  for (const std::string& part : offloads) {
+    bool* known = part == "optimizer"     ? &p.offloads_optimizer
+                  : part == "weights"     ? &p.offloads_weights
+                  : part == "activations" ? &p.offloads_activations
+                                          : nullptr;
+    if (!known)
+      return fail(ErrorCode::malformed, message(EngineMessage::bad_policy_value, part, "offloads"),
+                  sheet.fact_id("offloads"));
+    *known = true;
+  }
   l.flag("mla_absorbed", &p.mla_absorbed);
   l.flag("graphs_inside_fraction", &p.graphs_inside_fraction);
   l.flag("context_inside_fraction", &p.context_inside_fraction);

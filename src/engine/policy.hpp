@@ -142,6 +142,10 @@ struct EnginePolicy {
   std::vector<std::int64_t> capture_batches;  // decode batches are rounded up to these
   Parallelism default_parallelism = Parallelism::tensor;
   bool tensor_parallel = true, pipeline_parallel = true, expert_parallel = false;
+  bool context_parallel = false;    // divides sequences over ranks in training
+  bool interleaved_stages = false;  // pipelines of several chunks of layers to a rank
+  // What training can keep in host memory between uses.
+  bool offloads_optimizer = false, offloads_weights = false, offloads_activations = false;
   bool mla_absorbed = true;             // caches the latent, not the expanded heads
   bool graphs_inside_fraction = false;  // CUDA graphs count against the fraction
   bool embedding_on_host = false;       // llama.cpp keeps token embeddings in host memory

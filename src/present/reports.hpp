@@ -23,6 +23,9 @@ JsonNode model_fit_json(const std::vector<ModelFitRow>& rows, const Asked& asked
 std::string recommend_text(const RecommendAnswer& a, const Asked& asked, const TextStyle& style);
 JsonNode recommend_json(const RecommendAnswer& a, const Asked& asked);
 
+std::string plan_text(const PlanAnswer& a, const Asked& asked, const TextStyle& style);
+JsonNode plan_answer_json(const PlanAnswer& a, const Asked& asked);
+
 std::string compare_text(const CompareAnswer& a, const Asked& asked, const TextStyle& style);
 JsonNode compare_json(const CompareAnswer& a, const Asked& asked);
 
@@ -32,6 +35,7 @@ bool is_yes(const WhatIfAnswer& a);  // as it is: a case is a thought
 bool is_yes(const FitAnswer& a);
 bool is_yes(const std::vector<ModelFitRow>& rows);
 bool is_yes(const RecommendAnswer& a);
+bool is_yes(const PlanAnswer& a);
 bool is_yes(const CompareAnswer& a);
 
 }  // namespace trigon

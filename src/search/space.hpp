@@ -21,13 +21,7 @@ std::vector<std::int32_t> tensor_degrees(const PlanRequest& fixed, int count, in
 void serving_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool mixture_of_experts,
                    int count, int per_node, std::int64_t layers, std::vector<Plan>& out);
 
-// Training: data x pipeline x tensor = count, with micro-batch, recompute and ZeRO stage.
-// `global_batch` sequences are divided into micro-batches; only whole divisions are listed.
-void training_plans(const PlanRequest& fixed, const EnginePolicy& engine, bool mixture_of_experts,
-                    int count, int per_node, std::int64_t layers, std::int64_t global_batch,
-                    bool adapters, std::vector<Plan>& out);
-
-// Micro-batches that training tables are made for.
+// Micro-batches of training: divisors of the global batch up to 64 sequences.
 std::vector<std::int32_t> micro_batches(const PlanRequest& fixed, std::int64_t global_batch);
 
 // The recipe that an engine trains with unless told otherwise.

@@ -1,4 +1,4 @@
-#include "search/space.hpp"
+#include "search/training_space.hpp"
 
 #include <gtest/gtest.h>
 
@@ -80,26 +80,63 @@ TEST(Space, EnginesWithoutADegreeDoNotListIt) {
   for (const auto& [t, p, d, x] : listed({}, e, false, 8, 8, 99)) EXPECT_EQ(p, 1);
 }
 
+std::optional<Message> all_legal(const Plan&) { return std::nullopt; }
+
+std::vector<Plan> training_plans(const PlanRequest& fixed, const TrainingFacts& facts,
+                                 const EnginePolicy& e, bool offload = false) {
+  std::vector<Plan> plans;
+  const TrainingSpace space = training_space(fixed, e, facts, {}, offload, all_legal);
+  for (const Division& d : space.divisions)
+    for_each_plan(space, d, [&](const Plan& p, std::uint32_t families) {
+      EXPECT_EQ(families, space.families.of(p));
+      plans.push_back(p);
+    });
+  return plans;
+}
+
+TrainingFacts facts(int cards, std::int64_t layers, std::int64_t batch) {
+  TrainingFacts f;
+  f.cards = cards;
+  f.per_node = 8;
+  f.layers = layers;
+  f.global_batch = batch;
+  f.sequence = 2048;
+  return f;
+}
+
 TEST(Space, TrainingPlansMultiplyOut) {
   for (int count : {1, 4, 6, 16})
     for (std::int64_t batch : {1, 12, 64})
       for (bool experts : {false, true})
         for (bool adapters : {false, true}) {
-          std::vector<Plan> plans;
-          training_plans({}, engine(), experts, count, 8, 12, batch, adapters, plans);
+          TrainingFacts f = facts(count, 12, batch);
+          f.experts = experts;
+          f.adapters = adapters;
+          EnginePolicy e = engine();
+          e.context_parallel = e.interleaved_stages = true;
           std::set<std::string> seen;
-          for (const Plan& p : plans) {
+          std::vector<Plan> plans = training_plans({}, f, e);
+          for (std::size_t i = 0; i < plans.size(); ++i) {
+            const Plan& p = plans[i];
             EXPECT_EQ(p.ranks(), count);
             EXPECT_EQ(std::int64_t{1} * p.micro_batch * p.accumulation * p.data, batch);
-            EXPECT_LE(p.pipeline, 12);
+            EXPECT_LE(p.pipeline * p.virtual_stages, 14);
+            EXPECT_TRUE(p.virtual_stages == 1 || p.accumulation % p.pipeline == 0);
             EXPECT_EQ(p.data * p.context % p.expert, 0);
             EXPECT_TRUE(experts || p.expert == 1);
             EXPECT_TRUE(p.zero < 2 || p.pipeline == 1);
             EXPECT_TRUE(p.zero == 0 || p.data * p.context > 1);
             EXPECT_TRUE(!adapters || p.zero == 0 || p.zero == 3);
+            EXPECT_EQ(p.sequence_parallel, p.tensor > 1);
+            EXPECT_EQ(offloads_of(p), 0);
             std::string name = write_plan(p) + " mb" + std::to_string(p.micro_batch) + " r" +
-                               std::to_string(static_cast<int>(p.recompute));
+                               std::to_string(static_cast<int>(p.recompute)) + " etp" +
+                               std::to_string(p.expert_tensor);
             EXPECT_TRUE(seen.insert(name).second) << name;
+            // The order of plans is total: no two are the same to it.
+            if (i > 0) {
+              EXPECT_NE(plan_before(plans[i - 1], p), plan_before(p, plans[i - 1]));
+            }
           }
         }
 }
@@ -107,25 +144,41 @@ TEST(Space, TrainingPlansMultiplyOut) {
 TEST(Space, TrainingCountsByHand) {
   // Two cards, two sequences, no experts. tp2: micro-batch 1 or 2, three recomputations, no
   // ZeRO: 6. pp2: the same: 6. dp2: one sequence each, 3 recomputations x 4 stages: 12.
-  std::vector<Plan> plans;
-  training_plans({}, engine(), false, 2, 8, 12, 2, false, plans);
-  EXPECT_EQ(plans.size(), 24u);
-  plans.clear();
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), engine()).size(), 24u);
+  // Context parallelism: cp2 with 3 recomputations x 2 micro-batches x 4 stages: 24 more.
+  EnginePolicy e = engine();
+  e.context_parallel = true;
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e).size(), 48u);
+  // Interleaved: 2 stages hold 2 to 7 chunks each while two micro-batches go round: 6 x 3 more.
+  e.context_parallel = false;
+  e.interleaved_stages = true;
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e).size(), 42u);
   PlanRequest fixed;
   fixed.recompute = Recompute::full;
   fixed.zero = 3;
   fixed.micro_batch = 1;
-  training_plans(fixed, engine(), false, 2, 8, 12, 2, false, plans);
+  const std::vector<Plan> plans = training_plans(fixed, facts(2, 12, 2), engine());
   EXPECT_EQ(plans.size(), 3u);
   for (const Plan& p : plans) EXPECT_EQ(p.zero, 3);
 }
 
-TEST(Space, MicroBatchesArePowersUpToTheBatch) {
-  EXPECT_EQ(micro_batches({}, 12), (std::vector<std::int32_t>{1, 2, 4, 8}));
-  EXPECT_EQ(micro_batches({}, 1000).back(), 64);
+TEST(Space, OffloadsOnlyWhatTheEngineCanAndOnlyWhereAllowed) {
+  EnginePolicy e = engine();
+  e.offloads_optimizer = e.offloads_weights = true;
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e).size(), 24u);
+  // With or without the optimizer: 48; with the weights too where ZeRO-3 is: 3 x 2 more.
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e, true).size(), 54u);
   PlanRequest fixed;
-  fixed.micro_batch = 3;
-  EXPECT_EQ(micro_batches(fixed, 12), (std::vector<std::int32_t>{3}));
+  fixed.offload_optimizer = true;
+  for (const Plan& p : training_plans(fixed, facts(2, 12, 2), e)) EXPECT_TRUE(p.offload_optimizer);
+}
+
+TEST(Space, MicroBatchesDivideTheBatch) {
+  EXPECT_EQ(micro_batches({}, 12), (std::vector<std::int32_t>{1, 2, 3, 4, 6, 12}));
+  EXPECT_EQ(micro_batches({}, 1000).back(), 50);
+  PlanRequest fixed;
+  fixed.micro_batch = 5;
+  EXPECT_EQ(micro_batches(fixed, 12), (std::vector<std::int32_t>{5}));
 }
 
 }  // namespace

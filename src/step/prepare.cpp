@@ -301,6 +301,10 @@ void fill_train(Tables& t, std::int64_t sequence) {
       for (std::int32_t context : t.domain.context)
         for (int sp = 0; sp < 2; ++sp) {
           bool wanted = sp ? t.domain.with_sequence_parallel : t.domain.without_sequence_parallel;
+          if (t.domain.sequence_parallel_by_tensor && (sp == 1) != (tensor > 1)) wanted = false;
+          if (const int most = t.domain.most_ranks;
+              most > 0 && (tensor * context > most || expert > most))
+            wanted = false;
           for (std::int32_t mb : t.domain.micro_batch) {
             TrainPass out;
             if (wanted) {

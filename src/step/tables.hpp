@@ -23,6 +23,9 @@ struct PlanDomain {
   std::vector<std::int32_t> micro_batch{1};  // training: sequences per micro-batch
   std::vector<std::int32_t> batches{};       // serving: passes to tabulate; empty: a fine grid
   bool with_sequence_parallel = false, without_sequence_parallel = true;
+  // Of both only the one that plans take: sequence parallelism wherever there are tensor ranks.
+  bool sequence_parallel_by_tensor = false;
+  int most_ranks = 0;  // beyond them no combination of degrees is made; 0: all are
   // Formats of the plan; one table set is made for one choice.
   Format kv = Format::bf16, activations = Format::bf16;
   std::optional<Format> weights;  // replaces 16-bit weights
@@ -113,6 +116,10 @@ inline Evaluation evaluate(const Tables& tables, const Plan& plan) {
   NoRecord none;
   return evaluate(tables, plan, none);
 }
+
+// Of a training plan, what needs no memory: the step and what follows from it. The same numbers as
+// those of `evaluate`.
+Evaluation evaluate_time(const Tables& tables, const Plan& plan);
 
 // Largest request rate that a serving plan sustains within the limits of the job.
 double capacity_requests_per_second(const Tables& tables, Plan plan);

@@ -71,6 +71,24 @@ class Cli(unittest.TestCase):
         out, err = process.communicate(timeout=20)
         self.assertEqual((process.returncode, out), (130, b""))
 
+    def test_an_interrupted_search_says_what_it_has(self):
+        # Millions of plans for one thread. Before the search begins the signal ends the program.
+        for wait in (1, 0.4, 2, 4):
+            process = subprocess.Popen(
+                [PROGRAM, "plan", "deepseek-v3", "--on", "512x8xh100-sxm", "--task", "train",
+                 "--tokens", "1T", "--global-batch", "4096", "--threads", "1"],
+                env=self.environment(), cwd=self.cwd, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+            if process.returncode == 0:
+                continue  # faster than the signal
+            self.assertEqual(process.returncode, 130, err)
+            if out:
+                self.assertTrue(out.startswith(b"Interrupted"), out)
+                return
+
     def test_colours(self):
         plain = self.run_it(*FIT)[1]
         self.assertNotIn("\x1b", plain)
@@ -106,6 +124,8 @@ class Cli(unittest.TestCase):
             for words in (FIT, ["fit", "llama-3.1-8b"], ["fit", "--on", "rtx-4090"],
                           ["estimate", "llama-3.1-8b", "--on", "h100-sxm"],
                           ["catalog", "gpus"], ["catalog", "prices"], ["help", "recommend"],
+                          ["plan", "llama-3.1-8b", "--on", "2x8xh100-sxm", "--task", "train",
+                           "--tokens", "1B"],
                           ["compare", "a100-sxm-80gb", "h100-sxm", "l40s", "llama-3.1-8b"]):
                 for language in ("en", "zh"):
                     out = self.run_it(*words, "--lang", language, env={"COLUMNS": str(columns)})[1]
@@ -185,8 +205,8 @@ class Cli(unittest.TestCase):
             check = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=manual.encode(),
                                    capture_output=True)
             self.assertEqual(check.stderr, b"")
-        for verb in ("fit", "estimate", "recommend", "compare", "inspect", "catalog", "validate",
-                     "config", "version"):
+        for verb in ("fit", "estimate", "recommend", "plan", "compare", "inspect", "catalog",
+                     "validate", "config", "version"):
             code, out, _ = self.run_it("help", verb)
             self.assertEqual(code, 0)
             for flag in re.findall(r"^  (--[a-z-]+)", out, re.M):

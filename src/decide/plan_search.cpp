@@ -1,0 +1,238 @@
+#include "decide/plan_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trigon {
+namespace {
+
+// Judges plans of training. Everything it needs was taken out of setup and tables, so that a plan
+// costs no heap and no text.
+class TrainingJudge {
+ public:
+  TrainingJudge(const Setup& s, const Tables& tables, Filling filling)
+      : tables_(tables),
+        room_(filling == Filling::with_room),
+        errors_(s.calibration->memory_errors(s.engine.id, true)),
+        budget_(tables.memory.budget_bytes(Plan{}, RankMemory{})) {
+    if (auto t = std::get_if<Train>(&s.job)) deadline_ = t->deadline;
+    if (auto t = std::get_if<FineTune>(&s.job)) deadline_ = t->deadline;
+  }
+
+  Score timed(const Plan& p, double* seconds) const {
+    const Evaluation e = evaluate_time(tables_, p);
+    *seconds = e[Metric::step_seconds];
+    return {deadline_excess(deadline_, e[Metric::time_to_train_seconds]), offloads_of(p), false,
+            rounded(*seconds)};
+  }
+  double some_bytes(const Plan& p) const {
+    NoRecord quiet;
+    return tables_.memory.evaluate(p, 0, quiet).total();
+  }
+  Score at_least(Score s, const Plan&, double bytes) const {
+    if (bytes > budget_.value) s.excess += memory_excess(bytes, budget_.value);
+    return s;
+  }
+  Score whole(Score s, const Plan& p, double* bytes) const {
+    const RankMemory rank = tables_.memory.fullest(p).memory;
+    *bytes = rank.total();
+    s = at_least(s, p, *bytes);
+    if (room_ && s.excess == 0) {
+      const Range used = range_of(rank, errors_);
+      s.tight = !(used.value <= kTightShare * budget_.value && used.high <= budget_.low);
+    }
+    return s;
+  }
+
+ private:
+  const Tables& tables_;
+  bool room_;
+  MemoryErrors errors_;
+  Range budget_;
+  std::optional<Seconds> deadline_;
+};
+
+TrainingFacts facts_of(const Setup& s) {
+  TrainingFacts f;
+  f.cards = s.cluster.count();
+  f.per_node = s.cluster.per_node;
+  f.layers = layers_of(s);
+  f.global_batch = s.global_batch;
+  f.experts = s.stack && has_experts(*s.stack);
+  if (auto t = std::get_if<Train>(&s.job)) f.sequence = t->sequence;
+  if (auto t = std::get_if<FineTune>(&s.job)) {
+    f.sequence = t->sequence;
+    f.adapters = t->method != TuneMethod::full;
+  }
+  if (!s.stack) f.sequence = 0;
+  return f;
+}
+
+// What was fixed may itself be impossible: that says more than that nothing divides.
+std::optional<Message> why_nothing(const Setup& s, const PlanRequest& fixed,
+                                   const PlanDomain& formats) {
+  Plan asked;
+  asked.tensor = fixed.tensor.value_or(1);
+  asked.pipeline = fixed.pipeline.value_or(1);
+  asked.context = fixed.context.value_or(1);
+  asked.data = fixed.data.value_or(1);
+  asked.expert = fixed.expert.value_or(1);
+  asked.zero = s.training ? fixed.zero.value_or(0) : 0;
+  apply_formats(asked, formats, s);
+  return illegal(s, asked);
+}
+
+Chosen chosen(const Setup& s, const Tables& tables, const Plan& plan) {
+  Chosen c;
+  c.plan = plan;
+  c.evaluation = evaluate(tables, plan);
+  c.excess = limit_excess(s, c.evaluation);
+  return c;
+}
+
+void take_families(PlanSearch& out, const Setup& s, const Tables& tables, const Families& families,
+                   const Incumbents& found) {
+  for (std::size_t i = 0; i < families.all().size(); ++i) {
+    FamilyResult r{families.all()[i], std::nullopt, families.refused(i)};
+    if (const Scored& best = found.of_family(i); best.found) r.best = chosen(s, tables, best.plan);
+    out.families.push_back(std::move(r));
+  }
+}
+
+Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixed,
+                                         const PlanSearchOptions& options) {
+  PlanSearch out;
+  PlanDomain domain = formats_of(s, fixed);
+  Plan base;
+  take_switches(fixed, base);
+  apply_formats(base, domain, s);
+  auto legal = [&](const Plan& p) { return illegal(s, p); };
+  const TrainingFacts facts = facts_of(s);
+  TrainingSpace space = training_space(fixed, s.engine, facts, base, false, legal);
+  out.illegal = space.illegal;
+  if (space.divisions.empty()) {
+    if (auto why = why_nothing(s, fixed, domain)) out.illegal = why;
+    for (std::size_t i = 0; options.families && i < space.families.all().size(); ++i)
+      out.families.push_back({space.families.all()[i], std::nullopt, space.families.refused(i)});
+    return out;
+  }
+  domain.tensor = space.tensors();
+  domain.expert = space.experts();
+  domain.context = space.contexts();
+  domain.micro_batch = space.micro_batch;
+  domain.with_sequence_parallel = fixed.sequence_parallel.value_or(true);
+  domain.without_sequence_parallel = !fixed.sequence_parallel.value_or(false);
+  domain.sequence_parallel_by_tensor = !fixed.sequence_parallel.has_value();
+  domain.most_ranks = facts.cards;
+  auto tables = prepare_for(s, domain);
+  if (!tables) return tl::unexpected(tables.error());
+  const TrainingJudge judge(s, *tables, options.filling);
+  SearchOutcome found = search_training(space, judge, options);
+  const bool none = !found.incumbents.best().found || found.incumbents.best().score.excess > 0;
+  if (none && options.offload && !found.partial) {
+    TrainingSpace wider = training_space(fixed, s.engine, facts, base, true, legal);
+    if (wider.offloads.size() > space.offloads.size()) {
+      found = search_training(wider, judge, options);
+      space = std::move(wider);
+    }
+  }
+  out.tally = found.tally;
+  out.partial = found.partial;
+  if (const Scored& best = found.incumbents.best(); best.found)
+    out.best = chosen(s, *tables, best.plan);
+  if (options.families) take_families(out, s, *tables, space.families, found.incumbents);
+  for (const FrontPlan& p : found.incumbents.front())
+    out.front.push_back(chosen(s, *tables, p.plan));
+  return out;
+}
+
+Families serving_families(const std::vector<Plan>& plans, bool experts) {
+  Families out;
+  for (const Plan& p : plans) out.add({FamilyKind::tensor, p.tensor});
+  bool pipelines = false, replicas = false;
+  for (const Plan& p : plans) pipelines |= p.pipeline > 1, replicas |= p.data > 1;
+  for (std::int32_t kind : {0, 1}) {
+    if (pipelines) out.add({FamilyKind::pipeline, kind});
+    if (replicas) out.add({FamilyKind::data, kind});
+    if (experts) out.add({FamilyKind::expert, kind});
+  }
+  return out;
+}
+
+// What the front of serving plans is drawn by: how long a request takes.
+double request_seconds(const Setup& s, const Evaluation& e) {
+  return std::holds_alternative<Batch>(s.job) ? 1 / e[Metric::requests_per_second]
+                                              : e[Metric::e2e_seconds];
+}
+
+Result<PlanSearch> search_serving_plans(const Setup& s, const PlanRequest& fixed,
+                                        const PlanSearchOptions& options) {
+  PlanSearch out;
+  const int cards = s.cluster.count();
+  const bool experts = s.stack && has_experts(*s.stack);
+  PlanDomain domain = formats_of(s, fixed);
+  domain.tensor = tensor_degrees(fixed, cards, s.cluster.per_node);
+  domain.micro_batch = {fixed.micro_batch.value_or(1)};
+  std::vector<Plan> plans, legal;
+  serving_plans(fixed, s.engine, experts, cards, s.cluster.per_node, layers_of(s), plans);
+  Families families = serving_families(plans, experts && s.engine.expert_parallel);
+  domain.expert.clear();
+  for (Plan& p : plans) {
+    if (std::find(domain.expert.begin(), domain.expert.end(), p.expert) == domain.expert.end())
+      domain.expert.push_back(p.expert);
+    apply_formats(p, domain, s);
+    if (auto why = illegal(s, p)) {
+      families.refuse(p, *why);
+      out.illegal = std::move(why);
+    } else {
+      legal.push_back(p);
+    }
+  }
+  std::sort(domain.expert.begin(), domain.expert.end());
+  if (domain.expert.empty()) domain.expert = {1};
+  if (legal.empty()) {
+    if (auto why = why_nothing(s, fixed, domain)) out.illegal = why;
+    for (std::size_t i = 0; options.families && i < families.all().size(); ++i)
+      out.families.push_back({families.all()[i], std::nullopt, families.refused(i)});
+    return out;
+  }
+  auto tables = prepare_for(s, domain);
+  if (!tables) return tl::unexpected(tables.error());
+  Incumbents best(options.families, options.front);
+  for (Plan& p : legal) {
+    if (options.stop && options.stop->load(std::memory_order_relaxed)) {
+      out.partial = true;
+      break;
+    }
+    // The largest batch that fits; a smaller one only when the deadline or nothing else fits.
+    p.micro_batch = std::holds_alternative<Batch>(s.job) && !fixed.micro_batch
+                        ? largest_batch(tables->memory, s, p)
+                        : fixed.micro_batch.value_or(1);
+    const Evaluation e = evaluate(*tables, p);
+    ++out.tally.decided, ++out.tally.timed, ++out.tally.weighed, ++out.tally.whole;
+    best.take(p, families.of(p), {limit_excess(s, e), 0, false, rounded(wish_of(s, e))},
+              request_seconds(s, e), e[Metric::memory_bytes]);
+  }
+  if (best.best().found) out.best = chosen(s, *tables, best.best().plan);
+  if (options.families) take_families(out, s, *tables, families, best);
+  for (const FrontPlan& p : best.front()) out.front.push_back(chosen(s, *tables, p.plan));
+  return out;
+}
+
+}  // namespace
+
+double wish_of(const Setup& s, const Evaluation& e) {
+  if (s.training) return e[Metric::step_seconds];
+  if (std::holds_alternative<Batch>(s.job)) return 1 / e[Metric::requests_per_second];
+  const Serve& serve = std::get<Serve>(s.job);
+  // Under a rate: the plan with most room left. In a closed loop: the one that answers most.
+  return serve.rate ? e[Metric::utilization] : 1 / e[Metric::requests_per_second];
+}
+
+Result<PlanSearch> search_plans(const Setup& s, const PlanRequest& fixed,
+                                const PlanSearchOptions& options) {
+  return s.training ? search_training_plans(s, fixed, options)
+                    : search_serving_plans(s, fixed, options);
+}
+
+}  // namespace trigon

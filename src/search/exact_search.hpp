@@ -1,0 +1,217 @@
+#pragma once
+// The best plan of a space, the best of each family, and the plans that no other beats in both time
+// and memory: exactly, as if every plan had been evaluated in full. A plan is left early only where
+// a bound proves that it changes none of these.
+//
+// The bounds, from cheap to dear:
+//   1. its time, as if memory held: a score can only become worse by memory;
+//   2. memory of one rank: no less than that lies on the fullest.
+// Nothing is assumed monotone in a degree: gradients that do not persist, buffers of buckets and
+// rounding of layers to stages all break that.
+//
+// Blocks of divisions are searched independently, each from nothing, and merged by a total order of
+// plans: results and counts are the same for any number of threads.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "search/training_space.hpp"
+
+namespace trigon {
+
+// What plans are compared by, the first difference decides; less is better.
+struct Score {
+  double excess = std::numeric_limits<double>::infinity();  // of limits; 0: all hold
+  int offloads = 0;    // what leaves the card is not priced in full, so it comes after what stays
+  bool tight = false;  // memory without room to spare, where that is wanted
+  double wish = std::numeric_limits<double>::infinity();  // seconds, or what else the job wants
+};
+
+// Within a part in a million two wishes are the same: 20 bits behind the leading one are kept, so
+// that the order of plans decides between them and not the last bit of a sum.
+inline double rounded(double v) {
+  if (!(v > 0) || v == std::numeric_limits<double>::infinity()) return v;
+  return std::bit_cast<double>((std::bit_cast<std::uint64_t>(v) + (std::uint64_t{1} << 31)) &
+                               ~((std::uint64_t{1} << 32) - 1));
+}
+
+inline int compare(const Score& a, const Score& b) {
+  if (a.excess != b.excess) return a.excess < b.excess ? -1 : 1;
+  if (a.offloads != b.offloads) return a.offloads < b.offloads ? -1 : 1;
+  if (a.tight != b.tight) return b.tight ? -1 : 1;
+  if (a.wish != b.wish) return a.wish < b.wish ? -1 : 1;
+  return 0;
+}
+
+struct Scored {
+  bool found = false;
+  Score score;
+  Plan plan;
+};
+
+// A plan that meets all limits, on the front of time and memory.
+struct FrontPlan {
+  double seconds = 0, bytes = 0;
+  Plan plan;
+};
+
+struct SearchTally {
+  std::int64_t decided = 0;  // plans past divisibility and support
+  std::int64_t timed = 0;    // whose time was computed
+  std::int64_t weighed = 0;  // ... and memory of at least one rank
+  std::int64_t whole = 0;    // ... and of all ranks
+  void operator+=(const SearchTally& o) {
+    decided += o.decided, timed += o.timed, weighed += o.weighed, whole += o.whole;
+  }
+};
+
+// The best so far: of all, of each family, and the front.
+class Incumbents {
+ public:
+  Incumbents(bool families, bool front) : families_(families), front_(front) {}
+
+  // Whether a plan of these families with at least this score may change anything. `bytes`: at
+  // least so many on the fullest rank.
+  bool may_change(const Plan& p, std::uint32_t families, const Score& least, double seconds,
+                  double bytes) const {
+    if (better(least, p, best_)) return true;
+    if (families_)
+      for (std::uint32_t left = families; left; left &= left - 1)
+        if (better(least, p, family_[static_cast<std::size_t>(std::countr_zero(left))]))
+          return true;
+    return front_ && least.excess == 0 && !dominated(seconds, bytes, p);
+  }
+  void take(const Plan& p, std::uint32_t families, const Score& score, double seconds,
+            double bytes) {
+    keep(score, p, best_);
+    if (families_)
+      for (std::uint32_t left = families; left; left &= left - 1)
+        keep(score, p, family_[static_cast<std::size_t>(std::countr_zero(left))]);
+    if (front_ && score.excess == 0) add({seconds, bytes, p});
+  }
+  void merge(const Incumbents& o) {
+    if (o.best_.found) keep(o.best_.score, o.best_.plan, best_);
+    for (std::size_t i = 0; i < kMostFamilies; ++i)
+      if (o.family_[i].found) keep(o.family_[i].score, o.family_[i].plan, family_[i]);
+    for (const FrontPlan& p : o.points_) add(p);
+  }
+
+  const Scored& best() const { return best_; }
+  const Scored& of_family(std::size_t i) const { return family_[i]; }
+  // Fastest first, so fullest first.
+  const std::vector<FrontPlan>& front() const { return points_; }
+
+ private:
+  static bool better(const Score& s, const Plan& p, const Scored& than) {
+    if (!than.found) return true;
+    const int c = compare(s, than.score);
+    return c < 0 || (c == 0 && plan_before(p, than.plan));
+  }
+  static void keep(const Score& s, const Plan& p, Scored& in) {
+    if (better(s, p, in)) in = {true, s, p};
+  }
+  // The first point that is not faster. Points before it need less time.
+  std::vector<FrontPlan>::const_iterator at(double seconds) const {
+    return std::lower_bound(points_.begin(), points_.end(), seconds,
+                            [](const FrontPlan& x, double v) { return x.seconds < v; });
+  }
+  bool dominated(double seconds, double bytes, const Plan& p) const {
+    auto i = at(seconds);
+    if (i != points_.begin() && std::prev(i)->bytes <= bytes) return true;
+    if (i == points_.end() || i->seconds != seconds) return false;
+    return i->bytes < bytes || (i->bytes == bytes && !plan_before(p, i->plan));
+  }
+  void add(const FrontPlan& point) {
+    if (dominated(point.seconds, point.bytes, point.plan)) return;
+    auto i = at(point.seconds);
+    auto end = i;
+    while (end != points_.end() && end->bytes >= point.bytes) ++end;
+    i = points_.erase(i, end);
+    points_.insert(i, point);
+  }
+
+  bool families_, front_;
+  Scored best_;
+  std::array<Scored, kMostFamilies> family_{};
+  std::vector<FrontPlan> points_;  // ascending seconds, descending bytes
+};
+
+struct SearchOutcome {
+  Incumbents incumbents{false, false};
+  SearchTally tally;
+  bool partial = false;  // stopped before the end
+};
+
+struct SearchOptions {
+  bool families = false, front = false;
+  int threads = 1;                          // 0: as many as the machine has
+  const std::atomic<bool>* stop = nullptr;  // set: the rest of the space is left
+};
+
+// A judge answers, for a plan, from many threads at once:
+//   Score timed(plan, double* seconds)         the score as if memory held, and the time it takes
+//   double some_bytes(plan)                    on one rank, at most what lies on the fullest
+//   Score at_least(Score, plan, double bytes)  the score if the fullest rank held `bytes` or more
+//   Score whole(Score, plan, double* bytes)    the score, and bytes on the fullest rank
+template <class Judge>
+SearchOutcome search_training(const TrainingSpace& space, const Judge& judge,
+                              const SearchOptions& options) {
+  constexpr std::size_t kBlock = 16;  // divisions
+  const std::size_t blocks = (space.divisions.size() + kBlock - 1) / kBlock;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> partial{false};
+  auto work = [&](SearchOutcome& out) {
+    for (std::size_t b; (b = next.fetch_add(1)) < blocks;) {
+      Incumbents best(options.families, options.front);
+      SearchTally tally;
+      auto visit = [&](const Plan& p, std::uint32_t families) {
+        ++tally.decided;
+        double seconds = 0, bytes = 0;
+        Score score = judge.timed(p, &seconds);
+        ++tally.timed;
+        if (!best.may_change(p, families, score, seconds, 0)) return;
+        bytes = judge.some_bytes(p);
+        ++tally.weighed;
+        const Score least = judge.at_least(score, p, bytes);
+        if (!best.may_change(p, families, least, seconds, bytes)) return;
+        score = judge.whole(score, p, &bytes);
+        ++tally.whole;
+        best.take(p, families, score, seconds, bytes);
+      };
+      const std::size_t end = std::min(space.divisions.size(), (b + 1) * kBlock);
+      for (std::size_t i = b * kBlock; i < end; ++i) {
+        if (options.stop && options.stop->load(std::memory_order_relaxed)) {
+          partial = true;
+          break;
+        }
+        for_each_plan(space, space.divisions[i], visit);
+      }
+      out.incumbents.merge(best);
+      out.tally += tally;
+    }
+  };
+  std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads)
+                                            : std::max(1u, std::thread::hardware_concurrency());
+  threads = std::max<std::size_t>(1, std::min(threads, blocks));
+  SearchOutcome fresh;
+  fresh.incumbents = Incumbents(options.families, options.front);
+  std::vector<SearchOutcome> outcomes(threads, fresh);
+  {
+    std::vector<std::jthread> pool;
+    for (std::size_t t = 1; t < threads; ++t) pool.emplace_back([&, t] { work(outcomes[t]); });
+    work(outcomes[0]);
+  }
+  for (std::size_t t = 1; t < threads; ++t) {
+    outcomes[0].incumbents.merge(outcomes[t].incumbents);
+    outcomes[0].tally += outcomes[t].tally;
+  }
+  outcomes[0].partial = partial;
+  return std::move(outcomes[0]);
+}
+
+}  // namespace trigon

@@ -1,0 +1,444 @@
+// The search over plans of training against nested loops over every dimension. The loops share no
+// legality, bound or memory cut with the search: they restate what a plan may be, evaluate each one
+// in tables of its own, and compare them by a comparison of their own.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "decide/plan_search.hpp"
+#include "random_questions.hpp"
+
+namespace trigon {
+namespace {
+
+// Small models, so that a space of them is enumerated in milliseconds.
+struct Space {
+  test::Shape shape{};
+  Model model;
+  Question question;
+  Cluster cluster;
+  Setup setup;
+};
+
+// Null where the question cannot be asked.
+std::unique_ptr<Space> any_space() {
+  auto x = std::make_unique<Space>();
+  test::Shape& s = x->shape;
+  s.layers = test::between(1, 12);
+  s.head_dim = test::one_of<std::int64_t>({64, 128});
+  s.kv_heads = test::one_of<std::int64_t>({1, 2, 3, 4, 8});
+  s.heads = s.kv_heads * test::one_of<std::int64_t>({1, 2, 3});
+  s.hidden = s.heads * 128 * test::one_of<std::int64_t>({1, 4});
+  s.ffn = 2 * test::one_of<std::int64_t>({512, 1023, 1536, 8192});
+  s.vocabulary = test::one_of<std::int64_t>({1000, 32000, 151936});
+  s.tied = test::between(0, 1) == 1;
+  if (test::between(0, 2) == 0) {
+    s.experts = test::one_of<std::int64_t>({4, 6, 8});
+    s.active = 2;
+  }
+  x->model = test::decoder("any", s);
+  Question& q = x->question;
+  q.model = &x->model;
+  q.job.kind = test::one_of<JobKind>({JobKind::train, JobKind::train, JobKind::finetune});
+  q.job.method = test::one_of<TuneMethod>({TuneMethod::full, TuneMethod::lora});
+  q.job.tokens = 1e6;
+  q.job.sequence = test::one_of<std::int64_t>({64, 500, 2048, 32768});
+  q.job.global_batch = test::one_of<std::int64_t>({1, 4, 6, 8, 12});
+  if (test::between(0, 2) == 0) q.job.deadline = seconds(test::between(1, 400));
+  q.engine = test::one_of<std::string>(
+      {"megatron-lm", "megatron-lm", "torchtitan", "deepspeed", "fsdp", "transformers"});
+  // Whatever is fixed is fixed.
+  PlanRequest& p = q.plan;
+  auto maybe = [](auto& field, auto values) {
+    if (test::between(0, 9) == 0) field = test::one_of(values);
+  };
+  maybe(p.tensor, std::vector<std::int32_t>{1, 2, 3, 4});
+  maybe(p.pipeline, std::vector<std::int32_t>{1, 2, 4});
+  maybe(p.virtual_stages, std::vector<std::int32_t>{1, 2});
+  maybe(p.context, std::vector<std::int32_t>{1, 2});
+  maybe(p.data, std::vector<std::int32_t>{1, 2});
+  maybe(p.zero, std::vector<std::int32_t>{0, 1, 2, 3});
+  maybe(p.micro_batch, std::vector<std::int32_t>{1, 2, 3});
+  maybe(p.recompute, std::vector<Recompute>{Recompute::none, Recompute::full});
+  maybe(p.sequence_parallel, std::vector<bool>{false, true});
+  if (s.experts > 0) maybe(p.expert, std::vector<std::int32_t>{1, 2, 3, 4});
+  maybe(p.offload_optimizer, std::vector<bool>{false, true});
+  maybe(p.recipe, std::vector<TrainRecipe>{TrainRecipe::pure_bf16, TrainRecipe::autocast_fp32});
+  const std::string machine =
+      test::one_of<std::string>({"rtx-4090", "2xrtx-4090", "4xa100-sxm-40gb", "6xl40s",
+                                 "8xh100-sxm-80gb", "2x4xl40s", "3x2xa100-sxm-80gb"});
+  x->cluster = test::machine(machine.c_str());
+  // Cards of any size, so that memory binds at times.
+  x->cluster.card.memory = gibibytes(test::one_of<double>({3, 5, 8, 12, 20, 40}));
+  auto set = set_up(test::catalogues(), q, x->cluster);
+  if (!set) return nullptr;
+  x->setup = *set;
+  return x;
+}
+
+// A plan and what it is compared by.
+using Key = std::tuple<double, int, double, int, int, int, int, int, int, int, int, int, int, int>;
+struct Entry {
+  Plan plan;
+  Key key;
+  double seconds = 0, bytes = 0;
+  bool good = false;
+};
+
+class Loops {
+ public:
+  explicit Loops(const Space& x) : x_(x), s_(x.setup), fixed_(x.question.plan) {}
+
+  std::vector<Entry> all(bool offload) {
+    std::vector<Entry> out;
+    const int cards = s_.cluster.per_node * s_.cluster.nodes;
+    for (int t = 1; t <= cards; ++t)
+      for (int p = 1; p * t <= cards; ++p)
+        for (int c = 1; c * p * t <= cards; ++c)
+          for (int d = 1; d * c * p * t <= cards; ++d) {
+            if (t * p * c * d != cards) continue;
+            for (int v = 1; v <= 14; ++v)
+              for (int e = 1; e <= 8; ++e)
+                for (int inner : {0, 1}) inside(t, p, v, c, d, e, inner, offload, out);
+          }
+    return out;
+  }
+
+ private:
+  template <class T>
+  static bool given(const std::optional<T>& f, T v) {
+    return f && *f == v;
+  }
+  template <class T>
+  static bool other(const std::optional<T>& f, T v) {
+    return f && *f != v;
+  }
+  static bool power(int n) { return n == 1 || n == 2 || n == 4 || n == 8 || n == 16; }
+
+  bool divides(int t, int p, int v, int c, int d, int e, int inner) const {
+    const test::Shape& m = x_.shape;
+    const EnginePolicy& can = s_.engine;
+    const int node = std::min(s_.cluster.per_node, s_.cluster.per_node * s_.cluster.nodes);
+    if (other(fixed_.tensor, t) || other(fixed_.pipeline, p) || other(fixed_.context, c) ||
+        other(fixed_.data, d) || other(fixed_.expert, e) || other(fixed_.virtual_stages, v))
+      return false;
+    if (!fixed_.tensor && (t > node || (!power(t) && t != node))) return false;
+    if (t > 1 && !can.tensor_parallel) return false;
+    if (m.heads % t != 0 || (m.kv_heads % t != 0 && t % m.kv_heads != 0)) return false;
+    if (p > 1 && !can.pipeline_parallel) return false;
+    if (v == 1 && p > m.layers) return false;
+    if (v > 1) {
+      if (p == 1 || (!fixed_.virtual_stages && !can.interleaved_stages)) return false;
+      bool whole = false;
+      for (std::int64_t more : {0, 1, 2}) whole = whole || (m.layers + more) % (p * v) == 0;
+      if (!whole || p * v > m.layers + 2) return false;
+    }
+    if (!fixed_.context && c > 1 &&
+        (!can.context_parallel || !power(c) || *x_.question.job.sequence % (2 * c) != 0))
+      return false;
+    // Experts: a group of data and context ranks, or one that spans tensor ranks where asked.
+    int slices = t;
+    if (e > 1) {
+      if (m.experts == 0 || m.experts % e != 0) return false;
+      const bool plain = d * c % e == 0;
+      if (!fixed_.expert && (!can.expert_parallel || !plain || !power(e))) return false;
+      if (!plain && d * c * t % e != 0) return false;
+      if (!plain) slices = 1;
+      if (inner == 1 && (!plain || t == 1)) return false;
+      if (inner == 1) slices = 1;
+    } else if (inner == 1) {
+      return false;
+    }
+    return m.ffn % (m.experts > 0 ? slices : t) == 0 && *x_.question.job.global_batch % d == 0;
+  }
+
+  void inside(int t, int p, int v, int c, int d, int e, int inner, bool offload,
+              std::vector<Entry>& out) {
+    if (!divides(t, p, v, c, d, e, inner)) return;
+    const std::int64_t batch = *x_.question.job.global_batch;
+    const bool adapters =
+        x_.question.job.kind == JobKind::finetune && x_.question.job.method != TuneMethod::full;
+    for (int mb = 64; mb >= 1; --mb)
+      for (int acc = 1; acc <= batch; ++acc) {
+        if (std::int64_t{1} * mb * acc * d != batch) continue;
+        for (int z = 3; z >= 0; --z)
+          for (int re = 2; re >= 0; --re)
+            for (int off = 7; off >= 0; --off) {
+              if (other(fixed_.micro_batch, mb) || other(fixed_.zero, z)) continue;
+              if (other(fixed_.recompute, static_cast<Recompute>(re))) continue;
+              if (v > 1 && acc % p != 0) continue;
+              if (z == 2 && p > 1) continue;
+              if (!fixed_.zero) {
+                if (z == 3 && p > 1) continue;
+                if (z > 0 && d * c == 1) continue;
+                if (adapters && (z == 1 || z == 2)) continue;
+              }
+              const bool o = off & 1, w = off & 2, a = off & 4;
+              if (other(fixed_.offload_optimizer, o)) continue;
+              if (o && !fixed_.offload_optimizer &&
+                  (!offload || !s_.engine.offloads_optimizer || adapters))
+                continue;
+              if (w && (z != 3 || !offload || !s_.engine.offloads_weights)) continue;
+              if (a && (!offload || !s_.engine.offloads_activations)) continue;
+              Plan plan;
+              plan.tensor = t, plan.pipeline = p, plan.virtual_stages = v, plan.context = c;
+              plan.data = d, plan.expert = e, plan.expert_tensor = inner, plan.zero = z;
+              plan.micro_batch = mb, plan.accumulation = acc;
+              plan.recompute = static_cast<Recompute>(re);
+              plan.offload_optimizer = o, plan.offload_weights = w, plan.offload_activations = a;
+              plan.sequence_parallel = fixed_.sequence_parallel ? *fixed_.sequence_parallel : t > 1;
+              plan.recipe = fixed_.recipe ? *fixed_.recipe : own_recipe();
+              out.push_back(judged(plan, off));
+            }
+      }
+  }
+
+  TrainRecipe own_recipe() const {
+    static const std::map<std::string, TrainRecipe> names{
+        {"mixed_fp32_grad", TrainRecipe::mixed_fp32_grad},
+        {"pure_bf16", TrainRecipe::pure_bf16},
+        {"autocast_fp32", TrainRecipe::autocast_fp32},
+        {"fp32", TrainRecipe::fp32}};
+    auto i = names.find(s_.engine.default_recipe);
+    return i == names.end() ? TrainRecipe::mixed_16bit : i->second;
+  }
+
+  Entry judged(Plan plan, int off) {
+    apply_formats(plan, formats_of(s_, fixed_), s_);
+    const std::array<int, 5> shape{plan.tensor, plan.expert, plan.context, plan.sequence_parallel,
+                                   plan.micro_batch};
+    auto i = tables_.find(shape);
+    if (i == tables_.end()) {
+      auto made = prepare_for(s_, domain_of(s_, fixed_, plan));
+      RC_ASSERT(made.has_value());
+      i = tables_.emplace(shape, std::move(*made)).first;
+    }
+    const Evaluation e = evaluate(i->second, plan);
+    const double step = e[Metric::step_seconds];
+    double excess = 0;
+    if (e[Metric::memory_bytes] > e[Metric::usable_bytes])
+      excess += 1e4 + (e[Metric::memory_bytes] / e[Metric::usable_bytes] - 1);
+    if (auto limit = x_.question.job.deadline)
+      if (e[Metric::time_to_train_seconds] > limit->in_base())
+        excess += e[Metric::time_to_train_seconds] / limit->in_base() - 1;
+    // Twenty bits behind the leading one.
+    int exponent = 0;
+    const double part = std::frexp(step, &exponent);
+    const double wish = std::ldexp(std::round(std::ldexp(part, 21)), exponent);
+    Entry out;
+    out.plan = plan;
+    out.seconds = step;
+    out.bytes = e[Metric::memory_bytes];
+    out.good = excess == 0;
+    // Excesses are sums in another order.
+    out.key = {excess > 0 ? std::round(excess * 1e7) / 1e7 : 0,
+               off,
+               wish,
+               plan.tensor * plan.pipeline,
+               plan.tensor,
+               plan.virtual_stages,
+               plan.context,
+               plan.expert,
+               plan.expert_tensor,
+               plan.zero,
+               static_cast<int>(plan.recompute),
+               static_cast<int>(plan.recipe),
+               plan.micro_batch,
+               plan.data};
+    return out;
+  }
+
+  const Space& x_;
+  const Setup& s_;
+  const PlanRequest& fixed_;
+  std::map<std::array<int, 5>, Tables> tables_;
+};
+
+const Entry* least(const std::vector<Entry>& all) {
+  const Entry* best = nullptr;
+  for (const Entry& e : all)
+    if (!best || e.key < best->key) best = &e;
+  return best;
+}
+
+std::string name(const Plan& p) {
+  return write_plan(p) + " mb" + std::to_string(p.micro_batch) + " acc" +
+         std::to_string(p.accumulation) + " inner" + std::to_string(p.expert_tensor);
+}
+
+bool in_family(const Family& f, const Plan& p) {
+  const int off =
+      (p.offload_optimizer ? 1 : 0) | (p.offload_weights ? 2 : 0) | (p.offload_activations ? 4 : 0);
+  switch (f.kind) {
+    case FamilyKind::tensor:
+      return p.tensor == f.value;
+    case FamilyKind::pipeline:
+      return f.value == 0   ? p.pipeline == 1
+             : f.value == 1 ? p.pipeline > 1 && p.virtual_stages == 1
+                            : p.pipeline > 1 && p.virtual_stages > 1;
+    case FamilyKind::context:
+      return (p.context > 1) == (f.value == 1);
+    case FamilyKind::expert:
+      return (p.expert > 1) == (f.value == 1);
+    case FamilyKind::data:
+      return (p.data > 1) == (f.value == 1);
+    case FamilyKind::zero:
+      return p.zero == f.value;
+    case FamilyKind::recompute:
+      return static_cast<int>(p.recompute) == f.value;
+    case FamilyKind::offload:
+      return off == f.value;
+  }
+  return false;
+}
+
+// The memory or time of plans with an excess is compared as a value: sums of two excesses may
+// differ in the last bit, and then so may the order of two plans.
+void same(const Entry& expected, const Chosen& found) {
+  if (expected.good || name(expected.plan) == name(found.plan)) {
+    RC_ASSERT(name(found.plan) == name(expected.plan));
+    RC_ASSERT(found.evaluation[Metric::step_seconds] == expected.seconds);
+    RC_ASSERT(found.evaluation[Metric::memory_bytes] == expected.bytes);
+  }
+  RC_ASSERT(std::abs(found.excess - std::get<0>(expected.key)) <=
+            2e-7 + 1e-9 * std::abs(found.excess));
+}
+
+PlanSearch searched(const Space& x, bool offload, int threads) {
+  PlanSearchOptions options;
+  options.families = options.front = true;
+  options.offload = offload;
+  options.threads = threads;
+  auto found = search_plans(x.setup, x.question.plan, options);
+  RC_ASSERT(found.has_value());
+  return std::move(*found);
+}
+
+std::string bytes_of(const PlanSearch& f) {
+  std::string out;
+  auto add = [&](const Chosen& c) {
+    out += name(c.plan) + '|';
+    out.append(reinterpret_cast<const char*>(c.evaluation.values.data()),
+               sizeof c.evaluation.values);
+  };
+  if (f.best) add(*f.best);
+  for (const FamilyResult& r : f.families)
+    if (r.best) add(*r.best);
+  for (const Chosen& c : f.front) add(c);
+  return out + std::to_string(f.tally.decided) + ' ' + std::to_string(f.tally.weighed) + ' ' +
+         std::to_string(f.tally.whole);
+}
+
+struct Seen {
+  std::int64_t spaces = 0, plans = 0, fit = 0, binding = 0;
+};
+
+void agree(const Space& x, Seen& seen) {
+  Loops loops(x);
+  std::vector<Entry> all = loops.all(false);
+  const Entry* best = least(all);
+  const bool allowed = test::between(0, 1) == 1;
+  if ((!best || !best->good) && allowed) {
+    all = loops.all(true);
+    best = least(all);
+  }
+  const PlanSearch found = searched(x, allowed, 1);
+  RC_ASSERT(found.best.has_value() == static_cast<bool>(best));
+  if (!best) return;
+  ++seen.spaces, seen.plans += static_cast<std::int64_t>(all.size());
+  const auto good = std::count_if(all.begin(), all.end(), [](const Entry& e) { return e.good; });
+  seen.fit += good > 0, seen.binding += good > 0 && good < static_cast<std::int64_t>(all.size());
+  RC_ASSERT(found.tally.decided == static_cast<std::int64_t>(all.size()));
+  same(*best, *found.best);
+  for (const FamilyResult& r : found.families) {
+    const Entry* of = nullptr;
+    for (const Entry& e : all)
+      if (in_family(r.family, e.plan) && (!of || e.key < of->key)) of = &e;
+    RC_ASSERT(r.best.has_value() == static_cast<bool>(of));
+    if (of) same(*of, *r.best);
+  }
+  // The front: what no other plan beats in both.
+  std::vector<const Entry*> front;
+  for (const Entry& a : all) {
+    if (!a.good) continue;
+    bool beaten = false;
+    for (const Entry& b : all) {
+      if (!b.good || &a == &b) continue;
+      const bool no_worse = b.seconds <= a.seconds && b.bytes <= a.bytes;
+      const bool same_values = b.seconds == a.seconds && b.bytes == a.bytes;
+      auto order = [](const Entry& e) {
+        Key k = e.key;
+        std::get<1>(k) = 0;
+        return std::make_tuple(k, std::get<1>(e.key));
+      };
+      beaten = beaten || (no_worse && (!same_values || order(b) < order(a)));
+    }
+    if (!beaten) front.push_back(&a);
+  }
+  std::sort(front.begin(), front.end(),
+            [](const Entry* a, const Entry* b) { return a->seconds < b->seconds; });
+  RC_ASSERT(found.front.size() == front.size());
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    RC_ASSERT(name(found.front[i].plan) == name(front[i]->plan));
+    RC_ASSERT(found.front[i].evaluation[Metric::memory_bytes] == front[i]->bytes);
+  }
+}
+
+TEST(PlanSearch, AgreesWithNestedLoops) {
+  Seen seen;
+  EXPECT_TRUE(rc::check("same best plan, families and front", [&] {
+    for (int i = 0; i < 400; ++i)
+      if (auto x = any_space()) agree(*x, seen);
+  }));
+  std::printf("%lld spaces, %lld plans; in %lld something meets the limits, in %lld not all\n",
+              static_cast<long long>(seen.spaces), static_cast<long long>(seen.plans),
+              static_cast<long long>(seen.fit), static_cast<long long>(seen.binding));
+  EXPECT_GT(seen.spaces, 1000);
+}
+
+TEST(PlanSearch, SameBytesForAnyNumberOfThreads) {
+  EXPECT_TRUE(rc::check("same bytes", [] {
+    auto x = any_space();
+    RC_PRE(static_cast<bool>(x));
+    const std::string once = bytes_of(searched(*x, true, 1));
+    for (int threads : {2, 7}) RC_ASSERT(bytes_of(searched(*x, true, threads)) == once);
+  }));
+  // A space of many blocks.
+  const Model model = test::decoder("llama-70b", {80, 8192, 64, 8, 128, 28672, 32000});
+  Question q = test::training(model, 1e9, 256);
+  auto s = set_up(test::catalogues(), q, test::machine("16x8xh100-sxm-80gb"));
+  ASSERT_TRUE(s);
+  PlanSearchOptions options;
+  options.families = options.front = true;
+  std::string once;
+  for (int threads : {1, 2, 7}) {
+    options.threads = threads;
+    auto found = search_plans(*s, q.plan, options);
+    ASSERT_TRUE(found && found->best);
+    EXPECT_GT(found->tally.decided, 10000);
+    const std::string bytes = bytes_of(*found);
+    if (once.empty()) once = bytes;
+    EXPECT_EQ(bytes, once) << threads;
+  }
+}
+
+TEST(PlanSearch, StoppedItSaysSo) {
+  const Model model = test::llama31_8b();
+  Question q = test::training(model, 1e9, 64);
+  auto s = set_up(test::catalogues(), q, test::machine("8xh100-sxm-80gb"));
+  ASSERT_TRUE(s);
+  std::atomic<bool> stop{true};
+  PlanSearchOptions options;
+  options.stop = &stop;
+  auto found = search_plans(*s, q.plan, options);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->partial);
+  EXPECT_FALSE(found->best);
+}
+
+}  // namespace
+}  // namespace trigon
