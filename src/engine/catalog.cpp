@@ -160,7 +160,6 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("runs_graphs", &p.runs_graphs);
   l.text("tokens_engine", &p.tokens_engine);
   l.text("items_engine", &p.items_engine);
-  l.text("kernels_of", &p.kernels_of);
   l.flag("tf32_convolutions", &p.tf32_convolutions);
   l.flag("channels_first", &p.channels_first);
   l.choice("pool", kPools, &p.pool);

@@ -116,9 +116,6 @@ struct EnginePolicy {
   bool runs_graphs = false;  // networks as graphs
   // The engine that takes over the other kind of model under the same name ("TensorRT").
   std::string tokens_engine, items_engine;
-  // Whose kernels and host loop it runs, where another engine's: its speed is fitted as that one's.
-  std::string kernels_of;
-  const std::string& speed_id() const { return kernels_of.empty() ? id : kernels_of; }
   bool tf32_convolutions = false;  // 32-bit convolutions are multiplied in TF32 where that exists
   Fusion fusion = Fusion::epilogue;
   bool channels_first = false;  // images lie as [channels, height, width] in memory

@@ -178,9 +178,8 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   f.readout = c.readout;
   f.measured = c.measured;
   f.fold = c.fold;
-  f.subject =
-      engine_subject(*engines.insert(s->engine.speed_id()).first, *cluster.accelerator, s->training,
-                     weight_class(*s->model, domain), stored_format(*s->model, domain));
+  f.subject = engine_subject(*engines.insert(s->engine.id).first, *cluster.accelerator, s->training,
+                             weight_class(*s->model, domain), stored_format(*s->model, domain));
   f.source = row.repository();
   f.group = f.source + " / " + std::string(row.text("metric"));
   f.draw = hash_of(c.id);
@@ -268,12 +267,13 @@ using Effects = std::map<std::string, EngineEffect, std::less<>>;
 class Fits {
  public:
   explicit Fits(std::vector<Fitted>& rows) : rows_(rows) {
-    // A hundred rows of one source on one device say little more than ten. Large models are trained
-    // in many plans on the one or two cards of a source: there devices do not count apart.
+    // A hundred rows of one source on one device say little more than ten. Where sources vary plans
+    // (training of language models) or networks rather than cards, devices do not count apart.
     using Alike = std::pair<std::string_view, std::string_view>;
     const auto alike = [&](std::size_t i) {
       const EngineSubject& s = rows[i].subject;
-      return Alike(rows[i].group, s.kind == EngineKind::train ? std::string_view() : s.device);
+      const bool apart = s.kind != EngineKind::train && s.kind != EngineKind::serve_graph;
+      return Alike(rows[i].group, apart ? s.device : std::string_view());
     };
     std::map<Alike, double> known;
     for (std::size_t i = 0; i < rows.size(); ++i) known[alike(i)] += rows[i].weight;
