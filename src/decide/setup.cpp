@@ -83,6 +83,7 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.job = job->job;
   s.assumptions = job->assumptions;
   s.cluster = cluster;
+  if (!q.measured) s.cluster.reliability = reliability_of(all.facts);
   const Accelerator& card = *cluster.accelerator;
   auto engine = engine_of(all, q, card);
   if (!engine) return tl::unexpected(engine.error());
@@ -125,6 +126,8 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
                 message(DecideMessage::memory_all_used, card.name, cluster.card.memory_used),
                 "--on");
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
+  if (card.compute_capability && *card.compute_capability < s.engine.flash_capability_min)
+    s.engine.flash_attention = false;
   if (card.context) s.engine.context_overhead = *card.context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
@@ -178,6 +181,8 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   d.mean_bits = fixed.mean_bits.value_or(0);
   d.gpu_layers = fixed.gpu_layers.value_or(-1);
   d.experts_on_host = fixed.experts_on_host.value_or(0);
+  d.context_exchange = fixed.context_exchange.value_or(ContextExchange::ring);
+  d.expert_capacity = fixed.expert_capacity.value_or(0);
   if (!s.stack) {
     // Networks are published in 32 bit and run in 16 unless something else is asked. Eight bits
     // are those of both operands; narrower weights are widened before they are multiplied.

@@ -39,6 +39,7 @@ struct Operator {
   // Attention.
   double sequences = 0, query_tokens = 0, key_tokens = 0;
   double group_size = 1;     // query heads that share a key head
+  bool scores_kept = false;  // scores lie in memory until the backward pass
   bool matrix_form = false;  // scan: products of chunks on the matrix units, else token by token
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;
