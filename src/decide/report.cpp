@@ -9,6 +9,8 @@ namespace {
 // Ranges hold about 80 % of what is measured: 1.28 standard deviations on each side.
 constexpr double kSigmas = 1.28;
 
+constexpr double kHighMfu = 0.65;
+
 bool is_memory(Metric m) {
   return m == Metric::memory_bytes || m == Metric::usable_bytes || m == Metric::headroom_bytes ||
          m == Metric::kv_pool_bytes || m == Metric::kv_capacity_tokens ||
@@ -154,6 +156,9 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
           (s.engine.repacked_formats.empty() ? 0 : base.memory[MemoryTerm::gathered]);
       copies > 0)
     r.warnings.push_back(message(DecideMessage::repacked_copies, bytes(copies)));
+  // No published run of a language model reaches this (PaLM, table 3: 0.46; MegaScale: 0.55).
+  if (s.training && base[Metric::mfu] > kHighMfu)
+    r.warnings.push_back(message(DecideMessage::mfu_high, base[Metric::mfu], kHighMfu));
   Basis time_basis = tables->device.engine.end_to_end
                          ? tables->device.engine.basis
                          : worse(tables->device.operators.basis, tables->device.engine.basis);

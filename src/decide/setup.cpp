@@ -85,6 +85,7 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.job = job->job;
   s.assumptions = job->assumptions;
   s.cluster = cluster;
+  if (!q.measured) s.cluster.reliability = reliability_of(all.facts);
   const Accelerator& card = *cluster.accelerator;
   auto engine = engine_of(all, q, card);
   if (!engine) return tl::unexpected(engine.error());
@@ -129,6 +130,8 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
                 message(DecideMessage::memory_all_used, card.name, cluster.card.memory_used),
                 "--on");
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
+  if (card.compute_capability && *card.compute_capability < s.engine.flash_capability_min)
+    s.engine.flash_attention = false;
   if (card.context) s.engine.context_overhead = *card.context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
@@ -198,6 +201,8 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   if (fixed.card_shares)
     std::copy_n(fixed.card_shares->begin(), std::min(fixed.card_shares->size(), kMostShares),
                 d.card_shares.begin());
+  d.context_exchange = fixed.context_exchange.value_or(ContextExchange::ring);
+  d.expert_capacity = fixed.expert_capacity.value_or(0);
   if (!s.stack) {
     // Networks are published in 32 bit and run in 16 unless something else is asked. Eight bits
     // are those of both operands; narrower weights are widened before they are multiplied.

@@ -238,6 +238,7 @@ struct EnginePolicy {
   // Training.
   Autograd autograd = Autograd::eager;
   double loss_bytes_per_logit = 0;        // live at the loss: logits, their copies and gradient
+  double loss_traffic_bytes = 0;          // read and written for each logit, forward and backward
   double fused_loss_bytes_per_logit = 0;  // the same of its fused loss, which is asked for
   std::int64_t loss_chunks = 1;           // the loss is computed on this many slices
   bool gradients_persist = false;   // gradient buffers live through forward (Megatron, DeepSpeed)
@@ -255,7 +256,11 @@ struct EnginePolicy {
   bool data_parallel_buckets = false;  // DDP reduces copies of the gradients
   double reduce_bucket = 0;  // elements of the buffers that gradients are reduced from, all of them
   double fragmentation = 0;  // allocator: share of activations reserved but unused
-  RecomputeModules selective;  // what selective recomputation covers
+  // Selective recomputation by operator: every other product and all that is no product or
+  // attention (torchtitan's policy).
+  bool selective_by_operator = false;
+  double flash_capability_min = 0;  // compute capability that its flash attention needs
+  RecomputeModules selective;       // what selective recomputation covers
   // Workspaces that matrix libraries take from the framework's allocator: cuBLAS one for each host
   // thread that multiplies, larger on Hopper and where results must repeat; own kernels one more
   // (larger from Hopper on) and one for each stream that grouped experts run on.

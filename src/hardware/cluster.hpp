@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/accelerator.hpp"
+#include "hardware/reliability.hpp"
 
 namespace trigon {
 
@@ -33,6 +34,7 @@ struct CardState {
 struct Host {
   std::optional<Bytes> memory;
   std::optional<Bytes> disk;
+  std::optional<double> items_per_second;  // that data loaders of one node deliver for training
 };
 
 // `nodes` equal nodes of `per_node` equal accelerators.
@@ -44,9 +46,10 @@ struct Cluster {
   std::optional<Link> inter;  // per accelerator, between nodes; absent for one node
   CardState card;
   Host host;
-  std::string system;                // id of the node type it was named by, or empty
-  std::string written;               // as the user wrote it, or the canonical form
-  std::vector<Message> assumptions;  // what was taken because nobody said it
+  std::string system;                      // id of the node type it was named by, or empty
+  std::string written;                     // as the user wrote it, or the canonical form
+  std::vector<Message> assumptions;        // what was taken because nobody said it
+  std::optional<Reliability> reliability;  // absent: failures are not counted
 
   int count() const { return per_node * nodes; }
 };

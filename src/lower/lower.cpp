@@ -315,6 +315,28 @@ void lower_head(const Stack& stack, const Pass& pass, OperatorList& out) {
     return;
   if (stack.projections.size() > 1) w.linear("head.projection", stack.projections[1], 1, 1, rows);
   w.linear("head", head, pass.tensor, 1, rows);
+  if (pass.loss_bytes > 0) {
+    Operator op;
+    op.kind = OperatorKind::elementwise;
+    op.name = "loss";
+    op.m = rows * static_cast<double>(stack.vocabulary) / w.tensor();
+    op.activations = pass.activations;
+    op.data_bytes = op.m * pass.loss_bytes;
+    op.flops = op.m * 4;
+    out.push_back(op);
+    if (pass.tensor > 1) {
+      // The largest logit, that of the label and the sum of a row, in 32 bit, over the group
+      // (Megatron-LM, core/tensor_parallel/cross_entropy.py).
+      Operator sum;
+      sum.kind = OperatorKind::all_reduce;
+      sum.name = "loss.reduce";
+      sum.payload_bytes = rows * 4;
+      sum.ranks = pass.tensor;
+      sum.repeat = 3;
+      out.push_back(sum);
+    }
+    return;
+  }
   if (pass.tensor > 1) {
     Operator op;
     op.kind = OperatorKind::all_gather;

@@ -36,6 +36,9 @@ struct Pass {
   bool expert_loop = false;        // experts are multiplied one after the other
   bool row_products = false;       // each row of activations reads a quantised matrix anew
   double widened_rows = 0;         // quantised matrices that meet so many rows are widened first
+  // Training: bytes that the loss moves for each logit in its forward pass (0: there is no loss),
+  // with the vocabulary divided over the tensor group.
+  double loss_bytes = 0;
   std::optional<Format> replace_weights;  // the plan widens or narrows 16-bit weights to this
 };
 

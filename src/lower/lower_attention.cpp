@@ -133,6 +133,7 @@ void LayerWriter::scores(const char* name, double heads, double kv_heads, double
     op.key_tokens = met;
     op.flops = 2 * tokens() * met * heads * (qk + v);
     op.data_bytes += tokens() * met * heads * pass.score_bytes;
+    op.scores_kept = true;
   }
   out.push_back(op);
 }

@@ -42,6 +42,7 @@ struct Operator {
   double sequences = 0, query_tokens = 0, key_tokens = 0;
   double group_size = 1;     // query heads that share a key head
   double window = 0;         // keys that a query sees of a longer context; 0: all of it
+  bool scores_kept = false;  // scores lie in memory until the backward pass
   bool matrix_form = false;  // scan: products of chunks on the matrix units, else token by token
   // Elementwise: bytes read once more, from the last-level cache where the rows that are worked on
   // at one time fit; a row has so many bytes.

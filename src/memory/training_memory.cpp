@@ -23,6 +23,12 @@ double d(std::int64_t v) { return static_cast<double>(v); }
 double in_flight(const Plan& plan, int stage) {
   const double p = plan.pipeline, v = plan.virtual_stages, m = plan.accumulation;
   if (p <= 1) return 1;
+  // All forward passes come first.
+  if (plan.pipeline_schedule() == Schedule::gpipe) return m;
+  // Stage s runs the gradients of weights s micro-batches after the rest of the backward pass, and
+  // keeps the inputs of its matrices for them: as much as the first stage of 1F1B
+  // (arXiv:2401.10241, section 2).
+  if (plan.pipeline_schedule() == Schedule::zero_bubble) return std::min(m, p);
   if (v <= 1) return std::min(m, p - stage);
   const double group = plan.interleave_group > 0 ? plan.interleave_group : p;
   return std::min(m * v, 2 * (p - stage - 1) + (v - 1) * group + 1) / v;
@@ -62,8 +68,8 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   const double expert_shards =
       std::max(1.0, dense_shards * plan.tensor / expert_inner / std::max(plan.expert, 1));
   // Partial groups each hold the optimizer state whole (Megatron's
-  // --num-distributed-optimizer-instances).
-  const double groups = plan.zero < 3 ? std::max(1, plan.optimizer_groups) : 1;
+  // --num-distributed-optimizer-instances); with ZeRO-3 all of it (hybrid sharding).
+  const double groups = std::max(1, plan.optimizer_groups);
   const double dense_parts = std::max(1.0, dense_shards / groups);
   const double expert_parts = std::max(1.0, expert_shards / groups);
   auto divided = [&](double dense_bytes, double expert_bytes, int from_stage) {
@@ -94,8 +100,8 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // A vision tower is frozen, in its own format and whole on every tensor rank (ms-swift's
   // freeze_vit and mcore_bridge).
   const double tower =
-      stage == 0 ? tower_bytes_ / (plan.zero >= 3 ? std::max(1.0, dense_shards) : 1) : 0;
-  const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_shards) + tower;
+      stage == 0 ? tower_bytes_ / (plan.zero >= 3 ? std::max(1.0, dense_parts) : 1) : 0;
+  const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_parts) + tower;
   m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3) + kept_whole;
   if (plan.offload_weights) m[MemoryTerm::weights] = 0;
   recorder.step([&] {
@@ -104,9 +110,9 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                           "B",
                           "stage " + std::to_string(stage),
                           {{"dense", plan.offload_weights ? 0 : dense_weights, "B"},
-                           {"dense_shards", plan.zero >= 3 ? dense_shards : 1, ""},
+                           {"dense_shards", plan.zero >= 3 ? dense_parts : 1, ""},
                            {"experts", plan.offload_weights ? 0 : expert_weights, "B"},
-                           {"expert_shards", plan.zero >= 3 ? expert_shards : 1, ""},
+                           {"expert_shards", plan.zero >= 3 ? expert_parts : 1, ""},
                            {"kept_whole", kept_whole, "B"}}};
   });
 
@@ -237,7 +243,7 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
 
   // Whole units at once under ZeRO-3; the dequantised matrix of a quantised base; 16-bit copies
   // that autocast keeps.
-  const bool whole = plan.zero >= 3 && dense_shards > 1;
+  const bool whole = plan.zero >= 3 && dense_parts > 1;
   // Without resharding every layer stays whole from its forward to its backward pass.
   double whole_units = 0;
   if (whole && !plan.reshard) {

@@ -61,6 +61,10 @@ std::optional<Message> groups(const Linear& l, std::int64_t degree, Format plann
 
 std::optional<Message> check_attention(const Attention& a, const Plan& p) {
   const std::int64_t t = p.tensor;
+  // Key-value heads that are fewer are repeated (arXiv:2309.14509; DeepSpeed-Ulysses).
+  if (p.context > 1 && p.context_exchange == ContextExchange::all_to_all &&
+      a.heads % (t * p.context) != 0)
+    return message(PlanMessage::heads_over_context, a.heads, t, std::int64_t{p.context});
   if (auto m = indivisible(PlanMessage::heads_do_not_divide, a.heads, t)) return m;
   // Fewer key-value heads than ranks are repeated, evenly.
   if (a.kv_heads > 0 && a.kv_heads % t != 0 && t % a.kv_heads != 0)
@@ -157,6 +161,13 @@ std::optional<Message> check_split(const Stack& stack, const Plan& p, bool servi
   // Interleaved, embedding and loss may each take the place of a layer (see below).
   if (blocks > layers + (p.virtual_stages > 1 ? 2 : 0))
     return message(PlanMessage::fewer_layers_than_stages, layers, blocks);
+  if (p.schedule == Schedule::interleaved && p.virtual_stages < 2)
+    return message(PlanMessage::interleaved_without_chunks);
+  if (p.virtual_stages > 1 && p.pipeline_schedule() != Schedule::interleaved)
+    return message(PlanMessage::schedule_without_chunks, schedule_name(p.schedule));
+  const std::int64_t replicas = std::int64_t{1} * p.data * p.context;
+  if (p.optimizer_groups > 1 && replicas % p.optimizer_groups != 0)
+    return message(PlanMessage::groups_do_not_divide_ranks, p.optimizer_groups, replicas);
   if (p.virtual_stages > 1) {
     if (p.pipeline < 2) return message(PlanMessage::interleaving_needs_stages);
     // Embedding and loss may each take the place of a layer (Megatron:

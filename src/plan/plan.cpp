@@ -29,31 +29,48 @@ std::string written(float share) {
 constexpr std::array<std::pair<CardSplit, std::string_view>, 3> kCardSplits{
     {{CardSplit::layer, "layer"}, {CardSplit::row, "row"}, {CardSplit::none, "none"}}};
 
+constexpr std::array<std::pair<Schedule, std::string_view>, 4> kSchedules{{
+    {Schedule::gpipe, "gpipe"},
+    {Schedule::one_f_one_b, "1f1b"},
+    {Schedule::interleaved, "interleaved"},
+    {Schedule::zero_bubble, "zero-bubble"},
+}};
+
+constexpr std::array<std::pair<ContextExchange, std::string_view>, 2> kExchanges{{
+    {ContextExchange::ring, "ring"},
+    {ContextExchange::all_to_all, "all-to-all"},
+}};
+
+template <class Enum, std::size_t N>
+std::string_view name_in(const std::array<std::pair<Enum, std::string_view>, N>& names, Enum e) {
+  for (const auto& [value, name] : names)
+    if (value == e) return name;
+  return {};
+}
+template <class Enum, std::size_t N>
+std::optional<Enum> value_in(const std::array<std::pair<Enum, std::string_view>, N>& names,
+                             std::string_view asked) {
+  for (const auto& [value, name] : names)
+    if (name == asked) return value;
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::string_view card_split_name(CardSplit s) {
-  for (const auto& [value, name] : kCardSplits)
-    if (value == s) return name;
-  return {};
+std::string_view schedule_name(Schedule s) { return name_in(kSchedules, s); }
+std::optional<Schedule> schedule_of(std::string_view name) { return value_in(kSchedules, name); }
+std::string_view context_exchange_name(ContextExchange c) { return name_in(kExchanges, c); }
+std::optional<ContextExchange> context_exchange_of(std::string_view name) {
+  return value_in(kExchanges, name);
 }
 
+std::string_view card_split_name(CardSplit s) { return name_in(kCardSplits, s); }
 std::optional<CardSplit> card_split_of(std::string_view name) {
-  for (const auto& [value, known] : kCardSplits)
-    if (known == name) return value;
-  return std::nullopt;
+  return value_in(kCardSplits, name);
 }
 
-std::string_view optimizer_name(Optimizer o) {
-  for (const auto& [value, name] : kOptimizers)
-    if (value == o) return name;
-  return {};
-}
-
-std::optional<Optimizer> optimizer_of(std::string_view name) {
-  for (const auto& [value, known] : kOptimizers)
-    if (known == name) return value;
-  return std::nullopt;
-}
+std::string_view optimizer_name(Optimizer o) { return name_in(kOptimizers, o); }
+std::optional<Optimizer> optimizer_of(std::string_view name) { return value_in(kOptimizers, name); }
 
 void take_switches(const PlanRequest& fixed, Plan& plan) {
   plan.expert_tensor = fixed.expert_tensor.value_or(0);
@@ -61,6 +78,8 @@ void take_switches(const PlanRequest& fixed, Plan& plan) {
   plan.optimizer_groups = fixed.optimizer_groups.value_or(1);
   plan.interleave_group = fixed.interleave_group.value_or(0);
   plan.last_stage_layers = fixed.last_stage_layers.value_or(0);
+  plan.schedule = fixed.schedule.value_or(Schedule::one_f_one_b);
+  plan.context_exchange = fixed.context_exchange.value_or(ContextExchange::ring);
   plan.optimizer = fixed.optimizer.value_or(Optimizer::adamw);
   plan.reshard = fixed.reshard.value_or(true);
   plan.offload_optimizer = fixed.offload_optimizer.value_or(false);
@@ -78,11 +97,15 @@ std::string write_plan(const Plan& p) {
   add("tp", p.tensor, p.ranks() == 1);
   add("pp", p.pipeline);
   add("vpp", p.virtual_stages);
+  if (p.pipeline > 1 && p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)
+    out += " " + std::string(schedule_name(p.schedule));
   add("dp", p.data);
   add("cp", p.context);
+  if (p.context > 1 && p.context_exchange == ContextExchange::all_to_all) out += " all-to-all";
   add("ep", p.expert);
   add("etp", p.expert_tensor > 0 ? p.expert_tensor : 1);
   if (p.zero > 0) out += " zero" + std::to_string(p.zero);
+  if (p.zero > 0 && p.optimizer_groups > 1) out += " groups" + std::to_string(p.optimizer_groups);
   if (p.recompute == Recompute::selective) out += " recompute-selective";
   if (p.recompute == Recompute::full) {
     out += " recompute";

@@ -47,11 +47,30 @@ std::optional<CardSplit> card_split_of(std::string_view name);
 // Shares of the cards (-ts), in the order of the cards; all zero: equal ones.
 constexpr std::size_t kMostShares = 16;  // GGML_CUDA_MAX_DEVICES
 using CardShares = std::array<float, kMostShares>;
+// In which order a pipeline stage runs the passes of its micro-batches.
+enum class Schedule : std::uint8_t {
+  gpipe,        // all forward passes, then all backward passes
+  one_f_one_b,  // backward passes as early as they can (PipeDream-Flush)
+  interleaved,  // the same over several virtual stages on each rank (Megatron-LM)
+  zero_bubble   // ZB-H1: gradients of weights fill what would be idle (arXiv:2401.10241)
+};
+std::string_view schedule_name(Schedule s);  // "1f1b"
+std::optional<Schedule> schedule_of(std::string_view name);
+
+// How context-parallel ranks share attention.
+enum class ContextExchange : std::uint8_t {
+  ring,       // keys and values go round while each part is attended to (arXiv:2310.01889)
+  all_to_all  // heads against sequence parts before and after (Ulysses, arXiv:2309.14509)
+};
+std::string_view context_exchange_name(ContextExchange c);  // "ring", "all-to-all"
+std::optional<ContextExchange> context_exchange_of(std::string_view name);
 
 struct Plan {
   std::int32_t tensor = 1;    // TP
   std::int32_t pipeline = 1;  // PP
   std::int32_t virtual_stages = 1;
+  Schedule schedule = Schedule::one_f_one_b;  // with virtual stages it is interleaved
+  ContextExchange context_exchange = ContextExchange::ring;
   std::int32_t data = 1;           // DP; replicas when serving
   std::int32_t context = 1;        // CP
   std::int32_t expert = 1;         // EP, inside the data x context group when training,
@@ -66,7 +85,8 @@ struct Plan {
   std::int32_t recompute_layers = 0;  // of a stage, that full recomputation covers; 0: all
   bool sequence_parallel = false;
   std::int32_t optimizer_groups = 1;   // parts of the data x context group that each hold the
-                                       // optimizer state whole (ZeRO 1 and 2)
+                                       // divided state whole; with ZeRO-3 that is hybrid sharding
+                                       // (HSDP)
   std::int32_t interleave_group = 0;   // micro-batches that a virtual stage takes in a row; 0: as
                                        // many as stages
   std::int32_t last_stage_layers = 0;  // of the model, on the last stage; 0: even shares
@@ -90,6 +110,10 @@ struct Plan {
   std::int32_t main_card = 0;  // -mg: has what rows are not split of, where that is not dealt
   CardShares card_shares{};
 
+  Schedule pipeline_schedule() const {
+    return virtual_stages > 1 && schedule == Schedule::one_f_one_b ? Schedule::interleaved
+                                                                   : schedule;
+  }
   std::int32_t ranks() const { return tensor * pipeline * data * context; }
   bool has_shares() const {
     for (float share : card_shares)

@@ -15,6 +15,9 @@ struct PlanRequest {
   std::optional<std::int32_t> micro_batch;  // sequences per micro-batch, or the decode batch
   std::optional<std::int32_t> expert_tensor, recompute_layers;
   std::optional<std::int32_t> optimizer_groups, interleave_group, last_stage_layers;
+  std::optional<Schedule> schedule;
+  std::optional<ContextExchange> context_exchange;
+  std::optional<double> expert_capacity;  // router's capacity factor; 0: tokens as they come
   std::optional<Recompute> recompute;
   std::optional<Optimizer> optimizer;
   std::optional<bool> reshard, offload_optimizer, offload_weights, offload_activations;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "plan/plan.hpp"
+
 namespace trigon {
 
 struct LayerRange {
@@ -14,5 +16,8 @@ struct LayerRange {
 // stage holds every pipeline-th of them. Layers left over go one each to the last blocks before
 // the very last, which carries the head (as vLLM's partition of layers does).
 LayerRange layers_of(std::int64_t layers, int pipeline, int virtual_stages, int stage, int chunk);
+
+// The same for a plan, whose last stage may be stated.
+LayerRange layers_of(const Plan& plan, std::int64_t layers, int stage, int chunk);
 
 }  // namespace trigon

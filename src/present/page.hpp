@@ -50,6 +50,9 @@ void put_messages(Page& page, PresentMessage heading, const std::vector<Message>
 // Where the time of each step goes: operators, the longest first, and what is no operator's. With
 // style.explain_term only the steps of that name ("operators" for all). Whether any was asked for.
 bool put_steps(Page& page, const PlanReport& r, const Job& job);
+// A training step as a timeline: its parts, and the passes of each pipeline stage in 80 columns.
+void put_timeline(Page& page, const StepBreakdown& s);
+JsonNode timeline_json(const StepBreakdown& s);
 JsonNode steps_json(const std::vector<StepBreakdown>& steps);
 // The steps whose formula is called like style.explain_term, or all.
 void put_derivation(Page& page, const Derivation& d);

@@ -27,10 +27,11 @@ constexpr RestName kRest[] = {{"host_floor", PresentMessage::rest_host_floor},
                               {"step_overhead", PresentMessage::rest_step_overhead},
                               {"request_overhead", PresentMessage::rest_request_overhead},
                               {"sends", PresentMessage::rest_sends},
-                              {"backward", PresentMessage::rest_backward},
                               {"recompute", PresentMessage::rest_recompute},
                               {"optimizer", PresentMessage::rest_optimizer},
                               {"exposed_communication", PresentMessage::rest_exposed},
+                              {"slowed_by_communication", PresentMessage::rest_slowed},
+                              {"data_loading", PresentMessage::rest_loader},
                               {"bubble", PresentMessage::rest_bubble},
                               {"other", PresentMessage::rest_other}};
 const RestName& name_of(StepRest r) { return kRest[static_cast<std::size_t>(r)]; }
@@ -84,6 +85,7 @@ std::string name_of(const OperatorLine& x) {
   std::string name = x.op.name;
   if (x.collective())
     name = name.substr(0, name.rfind('.')) + "." + kKinds[static_cast<std::size_t>(x.op.kind)];
+  if (x.backward) name += ".backward";
   return x.component.empty() ? name : x.component + "/" + name;
 }
 
@@ -195,6 +197,7 @@ bool put_steps(Page& page, const PlanReport& r, const Job& job) {
   for (const StepBreakdown& s : r.steps) {
     if (!term.empty() && term != "operators" && term != name_of(s.part).name) continue;
     put_step(page, s, job);
+    put_timeline(page, s);
     any = true;
   }
   return any;
@@ -208,6 +211,7 @@ JsonNode steps_json(const std::vector<StepBreakdown>& steps) {
       JsonNode o = JsonNode::object();
       o.set("name", x.op.name).set("kind", kKinds[static_cast<std::size_t>(x.op.kind)]);
       if (!x.component.empty()) o.set("component", x.component);
+      if (s.part == StepPart::train_step) o.set("pass", x.backward ? "backward" : "forward");
       o.set("dimensions", dimensions(x.op))
           .set("calls", x.calls)
           .set("seconds", x.seconds)
@@ -233,8 +237,9 @@ JsonNode steps_json(const std::vector<StepBreakdown>& steps) {
     }
     for (const RestLine& r : s.rest)
       rest.add(JsonNode::object().set("name", name_of(r.what).json).set("seconds", r.seconds));
-    out.add(JsonNode::object()
-                .set("step", name_of(s.part).name)
+    JsonNode one = JsonNode::object();
+    if (s.part == StepPart::train_step) one.set("timeline", timeline_json(s));
+    out.add(one.set("step", name_of(s.part).name)
                 .set("seconds", s.seconds)
                 .set("sequences", s.sequences)
                 .set("bandwidth_bytes_per_second", s.bandwidth)

@@ -4,17 +4,13 @@
 #include <cmath>
 #include <string_view>
 
+#include "step/breakdown_parts.hpp"
 #include "step/items.hpp"
 #include "step/pass_time.hpp"
 #include "step/serving_passes.hpp"
 
 namespace trigon {
 namespace {
-
-struct CostedPass {
-  std::vector<OperatorLine> operators;
-  double host_floor = 0;
-};
 
 MathUnit unit_of(const DeviceModel& d, const Operator& op) {
   MathUnit vector{d.vector_peak, MathMode::fp32_vector};
@@ -46,8 +42,10 @@ MathUnit unit_of(const DeviceModel& d, const Operator& op) {
   return unit;
 }
 
+}  // namespace
+
 void add(CostedPass& out, const Tables& t, const Operator& op, double calls,
-         const std::string& component = {}) {
+         const std::string& component) {
   OperatorLine line;
   line.op = op;
   line.component = component;
@@ -68,6 +66,8 @@ double seconds_of(const CostedPass& p, std::size_t from) {
 double beyond(const DeviceModel& d, double device, double host) {
   return with_host(d, device, host) - device;
 }
+
+namespace {
 
 // A pass of a stack, `times` times over.
 void add_stack(CostedPass& out, const Tables& t, const Stack& stack, const Pass& pass,
@@ -158,10 +158,11 @@ CostedPass between(const std::vector<std::int32_t>& grid, double batch, Make mak
 
 bool equal(const OperatorLine& a, const OperatorLine& b) {
   const Operator &x = a.op, &y = b.op;
-  return std::string_view(x.name) == y.name && a.component == b.component && x.kind == y.kind &&
-         x.m == y.m && x.n == y.n && x.k == y.k && x.groups == y.groups && x.weights == y.weights &&
-         x.activations == y.activations && x.flops == y.flops && x.weight_bytes == y.weight_bytes &&
-         x.data_bytes == y.data_bytes && x.payload_bytes == y.payload_bytes && x.ranks == y.ranks &&
+  return std::string_view(x.name) == y.name && a.backward == b.backward &&
+         a.component == b.component && x.kind == y.kind && x.m == y.m && x.n == y.n && x.k == y.k &&
+         x.groups == y.groups && x.weights == y.weights && x.activations == y.activations &&
+         x.flops == y.flops && x.weight_bytes == y.weight_bytes && x.data_bytes == y.data_bytes &&
+         x.payload_bytes == y.payload_bytes && x.ranks == y.ranks &&
          x.query_tokens == y.query_tokens && x.key_tokens == y.key_tokens;
 }
 
@@ -233,92 +234,6 @@ StepBreakdown items(const Tables& t, const Plan& plan, double batch) {
        {StepRest::request_overhead, t.device.engine.request_overhead_seconds}});
 }
 
-// The forward pass of one micro-batch on a rank of the slowest stage.
-CostedPass forward(const Tables& t, const Plan& plan) {
-  CostedPass out;
-  if (!t.stack) {
-    for (const Component& c : t.model->components) {
-      if (c.training == Component::Training::absent) continue;
-      OperatorList ops;
-      lower_component(t, c, plan.micro_batch, c.training == Component::Training::trained, ops);
-      const std::size_t from = out.operators.size();
-      double launches = 0;
-      for (const Operator& op : ops) {
-        add(out, t, op, op.repeat, t.model->components.size() > 1 ? c.name : std::string());
-        launches += op.repeat;
-      }
-      out.host_floor += beyond(t.device, seconds_of(out, from),
-                               launches * t.device.engine.operator_overhead_seconds);
-    }
-    return out;
-  }
-  std::int64_t sequence = 0;
-  if (auto j = std::get_if<Train>(&t.job)) sequence = j->sequence;
-  if (auto j = std::get_if<FineTune>(&t.job)) sequence = j->sequence;
-  const Pass pass = training_pass_of(t, plan);
-  const double stages = plan.pipeline;
-  const double share = std::ceil(t.layers / stages) / t.layers;
-  auto walk = [&](const Stack& stack) {
-    const Pass own = training_pass(t, stack, sequence, pass);
-    OperatorList ops;
-    for (const LayerRun& run : stack.runs) {
-      ops.clear();
-      lower_layer(stack, run.layer, own, ops);
-      const double count = share * static_cast<double>(run.count);
-      const std::size_t from = out.operators.size();
-      for (const Operator& op : ops) {
-        add(out, t, op, count * op.repeat);
-        OperatorLine& line = out.operators.back();
-        if (op.kind != OperatorKind::attention || plan.context < 2) continue;
-        const double ring = ring_seconds(t, own, op);
-        if (ring <= line.time.seconds) continue;
-        line.time.seconds = ring;
-        line.time.bound = Bound::link;
-        line.seconds = line.calls * ring;
-      }
-      out.host_floor +=
-          beyond(t.device, seconds_of(out, from), count * t.device.engine.layer_overhead_seconds);
-    }
-    // The host launches these as it does a layer.
-    auto ends = [&] {
-      const std::size_t from = out.operators.size();
-      for (const Operator& op : ops) add(out, t, op, op.repeat);
-      out.host_floor +=
-          beyond(t.device, seconds_of(out, from), t.device.engine.layer_overhead_seconds);
-      ops.clear();
-    };
-    ops.clear();
-    if (stages <= 1) {
-      lower_embedding(stack, own, ops);
-      ends();
-    }
-    lower_head(stack, own, ops);
-    ends();
-  };
-  if (t.source) walk(*t.source);
-  walk(*t.stack);
-  return out;
-}
-
-StepBreakdown train_step(const Tables& t, const Plan& plan, const Evaluation& e) {
-  const double m = std::max(1, plan.accumulation);
-  CostedPass pass = forward(t, plan);
-  for (OperatorLine& line : pass.operators) line.calls *= m, line.seconds *= m;
-  pass.host_floor *= m;
-  const double overhead = t.device.engine.step_overhead_seconds;
-  const double sent = e[Metric::step_seconds] - e[Metric::forward_seconds] -
-                      e[Metric::backward_seconds] - e[Metric::recompute_seconds] -
-                      e[Metric::bubble_seconds] - e[Metric::optimizer_seconds] - overhead;
-  return broken_down(
-      t, StepPart::train_step, e[Metric::step_seconds], std::max(1, plan.micro_batch), pass, 1,
-      {{StepRest::step_overhead, overhead},
-       {StepRest::backward, e[Metric::backward_seconds]},
-       {StepRest::recompute, e[Metric::recompute_seconds]},
-       {StepRest::optimizer, e[Metric::optimizer_seconds]},
-       {StepRest::exposed_communication, sent > 1e-9 * e[Metric::step_seconds] ? sent : 0},
-       {StepRest::bubble, e[Metric::bubble_seconds]}});
-}
-
 }  // namespace
 
 double StepBreakdown::bound_by(Bound b) const {
@@ -329,7 +244,13 @@ double StepBreakdown::bound_by(Bound b) const {
 }
 
 std::vector<StepBreakdown> break_down(const Tables& t, const Plan& plan, const Evaluation& e) {
-  if (!t.memory.serving()) return {train_step(t, plan, e)};
+  if (!t.memory.serving()) {
+    StepBreakdown s =
+        broken_down(t, StepPart::train_step, e[Metric::step_seconds], std::max(1, plan.micro_batch),
+                    training_passes(t, plan, e), 1, training_rest(t, plan, e));
+    add_timeline(t, plan, e, s);
+    return {std::move(s)};
+  }
   const bool fixed = std::holds_alternative<Batch>(t.job);
   const double batch = fixed ? std::max(1, plan.micro_batch) : std::max(1.0, e.sequences_together);
   if (!t.stack) return {items(t, plan, batch)};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "step/schedule_events.hpp"
 #include "step/tables.hpp"
 
 namespace trigon {
@@ -14,7 +15,7 @@ enum class StepPart : std::uint8_t {
   prefill,     // of the prompts: Metric::prefill_seconds
   decode,      // one token for every sequence: Metric::decode_step_seconds
   item_batch,  // a batch of whole items, from its start to its end
-  train_step   // operators of the forward pass of one optimizer step: Metric::step_seconds
+  train_step   // one optimizer step on the stage with most work: Metric::step_seconds
 };
 
 // Time that belongs to no operator.
@@ -23,16 +24,18 @@ enum class StepRest : std::uint8_t {
   step_overhead,     // scheduler, sampling, input preparation
   request_overhead,  // once a request
   sends,             // between pipeline stages, or of rows between ranks
-  backward,
   recompute,
   optimizer,
   exposed_communication,  // gradients and weights, beyond what compute hides
+  slowed,                 // compute beside communication that it hides
+  loader,                 // waiting for data
   bubble,
   other  // what the lines above do not explain; 0 but for rounding
 };
 
 struct OperatorLine {
   Operator op;            // one call
+  bool backward = false;  // its backward pass: the gradients of inputs and of weights
   std::string component;  // of models that do whole items; empty for a language model
   OperatorTime time;      // one call
   double calls = 1;       // in the step
@@ -56,6 +59,15 @@ struct StepBreakdown {
   double bandwidth = 0;  // of the device's memory, B/s
   std::vector<OperatorLine> operators;  // the longest first
   std::vector<RestLine> rest;           // in the order of StepRest, without zeros
+  // Training: what each pipeline stage does when, from the start of the step; empty where there are
+  // more passes than a picture holds. What is not passes follows them.
+  std::vector<StageEvent> events;
+  std::int32_t stages = 1, virtual_stages = 1, micro_batches = 1;
+  double passes_end = 0;
+  // Training: seconds of communication inside the passes.
+  double tensor = 0, expert = 0, context = 0;
+  // Training: seconds of the passes, communication inside them included.
+  double forward = 0, backward = 0;
   // Seconds of operators that this binds.
   double bound_by(Bound b) const;
 };

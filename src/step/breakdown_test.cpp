@@ -108,9 +108,20 @@ TEST_F(BrokenDown, ATrainingStepAddsUp) {
         auto steps = parts(test::llama2_7b(), job, domain, plan, 4);
         ASSERT_EQ(steps.size(), 1u);
         adds_up(steps[0], result[Metric::step_seconds]);
-        double forward = rest(steps[0], StepRest::host_floor);
-        for (const OperatorLine& line : steps[0].operators) forward += line.seconds;
-        EXPECT_NEAR(forward / result[Metric::forward_seconds], 1, 1e-9);
+        double forward = 0, backward = 0;
+        for (const OperatorLine& line : steps[0].operators)
+          (line.backward ? backward : forward) += line.seconds;
+        const double host = rest(steps[0], StepRest::host_floor);
+        EXPECT_NEAR((forward + backward + host) /
+                        (result[Metric::forward_seconds] + result[Metric::backward_seconds]),
+                    1, 1e-9);
+        if (context == 1) {
+          EXPECT_NEAR(forward / result[Metric::forward_seconds], 1, 1e-9);
+        }
+        // The timeline ends with the last pass, and its parts are those of the step.
+        double end = 0;
+        for (const StageEvent& e : steps[0].events) end = std::max(end, e.end);
+        EXPECT_NEAR(end / steps[0].passes_end, 1, 1e-9);
       }
 }
 

@@ -67,6 +67,12 @@ class Expression {
                                   text_[at_] == '_' || text_[at_] == '.'))
       ++at_;
     std::string word = text_.substr(from, at_ - from);
+    if (word == "exp") {
+      EXPECT_TRUE(take('('));
+      const double x = sum();
+      EXPECT_TRUE(take(')'));
+      return std::exp(x);
+    }
     if (word == "max") {
       EXPECT_TRUE(take('('));
       double a = sum();

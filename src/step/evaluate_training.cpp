@@ -2,17 +2,15 @@
 #include <cmath>
 
 #include "step/evaluate_parts.hpp"
+#include "step/goodput.hpp"
+#include "step/schedule.hpp"
+#include "step/training_work.hpp"
 
 namespace trigon {
 namespace {
 
-const TrainPass& pass_of(const Tables& t, const Plan& p) {
-  std::size_t i = index_in(t.domain.tensor, p.tensor);
-  i = i * t.domain.expert.size() + index_in(t.domain.expert, p.expert);
-  i = i * t.domain.context.size() + index_in(t.domain.context, p.context);
-  i = i * 2 + (p.sequence_parallel ? 1 : 0);
-  i = i * t.domain.micro_batch.size() + index_in(t.domain.micro_batch, p.micro_batch);
-  return t.train.pass[i];
+double gradient_bytes(TrainRecipe r) {
+  return r == TrainRecipe::mixed_16bit || r == TrainRecipe::pure_bf16 ? 2 : 4;
 }
 
 // Bytes the optimizer step reads and writes for each parameter it owns: gradient read, master
@@ -33,8 +31,77 @@ double optimizer_bytes(const Plan& plan) {
   return gradient + 2 * (word + moments) + copy;
 }
 
-double gradient_bytes(TrainRecipe r) {
-  return r == TrainRecipe::mixed_16bit || r == TrainRecipe::pure_bf16 ? 2 : 4;
+// Bytes of a parameter in a checkpoint: the weight as it trains, its 32-bit master and moments.
+double checkpoint_bytes(const Plan& plan) {
+  const double gradient = gradient_bytes(plan.recipe);
+  double copy = 0;
+  if (plan.recipe == TrainRecipe::mixed_16bit || plan.recipe == TrainRecipe::mixed_fp32_grad)
+    copy = 2;
+  // The optimizer reads and writes each of them once.
+  return (optimizer_bytes(plan) - gradient - copy) / 2 + copy;
+}
+
+// Compute beside a collective is slower by this share on average: its kernels take multiprocessors
+// and bandwidth (S. Lee et al., arXiv:2507.03114: 18.9 % over A100, H100, MI210 and MI250).
+constexpr double kSlowedBeside = 0.189;
+
+// Communication of data parallelism in one step.
+struct Exchange {
+  double seconds = 0;  // in all
+  double hides = 0;    // compute that it may run beside
+};
+
+// Parameters of one rank that are held whole by a group of ranks; experts by a smaller one.
+struct Held {
+  double dense = 0, experts = 0;
+};
+
+Exchange data_exchange(const Tables& t, const Plan& plan, const Held& held, const Held& trained,
+                       double micro, double backward) {
+  const DeviceModel& d = t.device;
+  const double m = std::max(1, plan.accumulation);
+  const int replicas = plan.data * plan.context;
+  const int expert_replicas = std::max(1, replicas / std::max(1, plan.expert));
+  const int expert_stride = plan.tensor * std::max(1, plan.expert);
+  const double grad = gradient_bytes(plan.recipe);
+  const double weight = bits_per_element(t.domain.weights.value_or(Format::bf16)) / 8;
+  if (replicas < 2) return {};
+  // Experts are the same on fewer ranks, an expert group apart. Partial groups divide among ranks
+  // that stand together.
+  const int groups = plan.zero > 0 ? std::clamp(plan.optimizer_groups, 1, replicas) : 1;
+  const int expert_groups = std::min(groups, expert_replicas);
+  const int inside = replicas / groups, expert_inside = expert_replicas / expert_groups;
+  auto all = [&](Collective c, const Held& h, double bytes) {
+    return collective_seconds(d, c, h.dense * bytes, replicas, plan.tensor) +
+           collective_seconds(d, c, h.experts * bytes, expert_replicas, expert_stride);
+  };
+  auto in_group = [&](Collective c, const Held& h, double bytes) {
+    return collective_seconds(d, c, h.dense * bytes, inside, plan.tensor) +
+           collective_seconds(d, c, h.experts * bytes, expert_inside, expert_stride);
+  };
+  // What a group has summed is summed over the groups, each rank its own part.
+  auto over_groups = [&](double bytes) {
+    if (groups < 2) return 0.0;
+    return collective_seconds(d, Collective::all_reduce, trained.dense / inside * bytes, groups,
+                              plan.tensor * inside) +
+           collective_seconds(d, Collective::all_reduce, trained.experts / expert_inside * bytes,
+                              expert_groups, expert_stride * expert_inside);
+  };
+  if (plan.zero >= 3) {
+    // Weights are gathered for the forward pass of each micro-batch and, where they were dropped
+    // after it, again for the backward pass, which recomputes inside the same unit; gradients are
+    // scattered after it.
+    const double gathers = plan.reshard ? 2 : 1;
+    return {m * (gathers * in_group(Collective::all_gather, held, weight) +
+                 in_group(Collective::reduce_scatter, trained, grad) + over_groups(grad)),
+            m * micro};
+  }
+  // Only the last micro-batch's backward can hide a reduction that happens once a step.
+  if (plan.zero == 0) return {all(Collective::all_reduce, trained, grad), backward};
+  const double times = plan.zero == 2 ? m : 1;
+  return {times * in_group(Collective::reduce_scatter, trained, grad) + over_groups(grad) +
+              in_group(Collective::all_gather, trained, weight),
+          backward * times};
 }
 
 }  // namespace
@@ -44,82 +111,53 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   const TrainTables& tr = t.train;
   const TrainPass& pass = pass_of(t, plan);
   const DeviceModel& d = t.device;
-  double stages = plan.pipeline, v = plan.virtual_stages;
-  double m = std::max(1, plan.accumulation);
+  const double m = std::max(1, plan.accumulation);
   double sequence = 0, tokens = 0;
   if (auto j = std::get_if<Train>(&t.job))
     sequence = static_cast<double>(j->sequence), tokens = j->tokens;
   if (auto j = std::get_if<FineTune>(&t.job))
     sequence = static_cast<double>(j->sequence), tokens = j->tokens;
-  // The slowest stage sets the pace: layers are dealt out evenly, rounded up.
-  double share = std::ceil(t.layers / stages) / t.layers;
-  double recompute_layers = plan.recompute == Recompute::full        ? pass.forward
-                            : plan.recompute == Recompute::selective ? pass.attention_forward
-                                                                     : 0;
-  double first_ends = pass.embedding_forward + pass.embedding_backward;
-  double last_ends = pass.ends_forward + pass.ends_backward;
-  double ends = stages > 1 ? std::max(first_ends, last_ends) : first_ends + last_ends;
-  double forward = pass.forward * share +
-                   (stages > 1 ? pass.ends_forward : pass.ends_forward + pass.embedding_forward);
-  double covered = plan.recompute == Recompute::full && plan.recompute_layers > 0
-                       ? std::min(1.0, plan.recompute_layers / std::max(1.0, t.layers * share))
-                       : 1;
-  double recompute = recompute_layers * share * covered;
-  double send = 0;
-  int stride = plan.tensor * plan.context * plan.data;
-  // Where one boundary crosses the network, the stages beside it set the pace.
-  if (stride * plan.pipeline > d.per_node) stride = std::max(stride, d.per_node);
-  if (stages > 1) send = 2 * collective_seconds(d, Collective::send, pass.boundary, 2, stride);
-  double micro = (pass.forward + pass.backward) * share + recompute + ends + send;
-  double backward = micro - forward - recompute - send;
-  int replicas = plan.data * plan.context;
+
+  // What each stage does, and how its schedule puts that together.
+  static thread_local StepPipeline pipe;
+  fill_pipeline(t, pass, plan, pipe);
+  const int slowest = pipe.slowest;
+  const LayerWork& work = pipe.stages[static_cast<std::size_t>(slowest)].work;
+  const double recompute = pipe.stages[static_cast<std::size_t>(slowest)].recompute;
+  double send = pipe.stages[static_cast<std::size_t>(slowest)].sends;
+  double micro = work.total() + recompute + send;
+  const double stages = plan.pipeline;
+  double pipeline = pipeline_seconds(pipe.work);
+  const double bubble = std::max(0.0, pipeline - m * micro);
+  const double forward = work.forward, backward = work.backward();
+  const int replicas = plan.data * plan.context;
   if (tr.exchanged_bytes > 0 && replicas > 1) {
     // Rows travel from the ranks that hold them and their gradients back.
-    double one = collective_seconds(d, Collective::all_to_all,
-                                    tr.exchanged_bytes * plan.micro_batch, replicas, plan.tensor);
+    const double one = collective_seconds(
+        d, Collective::all_to_all, tr.exchanged_bytes * plan.micro_batch, replicas, plan.tensor);
     send += 2 * one;
     micro += 2 * one;
+    pipeline += m * 2 * one;
   }
-  double bubble = (stages - 1) / v * micro;
 
   // Parameters of one rank. Experts are divided by the expert group, the rest by the tensor group.
-  double dense = (tr.parameters - tr.expert_parameters) / plan.tensor / stages;
-  double experts = tr.expert_parameters / plan.tensor / std::max(1, plan.expert) / stages;
-  int expert_replicas = std::max(1, replicas / std::max(1, plan.expert));
-  double grad = gradient_bytes(plan.recipe);
-  double overlap = d.engine.overlap;
-  double dense_trained = dense * tr.trainable_share, expert_trained = experts * tr.trainable_share;
-  // Experts are the same on fewer ranks, an expert group apart.
-  auto exchange = [&](Collective c, double dense_bytes, double expert_bytes) {
-    return collective_seconds(d, c, dense_bytes, replicas, plan.tensor) +
-           collective_seconds(d, c, expert_bytes, expert_replicas,
-                              plan.tensor * std::max(1, plan.expert));
-  };
-  auto over_replicas = [&](Collective c, double bytes_per_parameter, double scale) {
-    return scale *
-           exchange(c, dense_trained * bytes_per_parameter, expert_trained * bytes_per_parameter);
-  };
-  double exposed = 0, reduction = 0, hides = 0;
-  if (replicas > 1) {
-    double weight_bytes = bits_per_element(t.domain.weights.value_or(Format::bf16)) / 8;
-    if (plan.zero >= 3) {
-      // Weights are gathered for the forward and again for the backward pass of each micro-batch,
-      // gradients scattered after it; what compute does not hide is exposed.
-      double gather =
-          2 * exchange(Collective::all_gather, dense * weight_bytes, experts * weight_bytes);
-      reduction = m * (gather + over_replicas(Collective::reduce_scatter, grad, 1));
-      hides = m * micro;
-    } else {
-      reduction = plan.zero == 0
-                      ? over_replicas(Collective::all_reduce, grad, 1)
-                      : over_replicas(Collective::reduce_scatter, grad, plan.zero == 2 ? m : 1) +
-                            over_replicas(Collective::all_gather, weight_bytes, 1);
-      // Only the last micro-batch's backward can hide a reduction that happens once a step.
-      hides = backward * (plan.zero == 2 ? m : 1);
-    }
-    exposed = std::max(0.0, reduction - overlap * hides);
-  }
-  double owned = plan.zero >= 1 ? dense_trained / replicas + expert_trained / expert_replicas
+  const Held held{(tr.parameters - tr.expert_parameters) / plan.tensor / stages,
+                  tr.expert_parameters / plan.tensor / std::max(1, plan.expert) / stages};
+  const double dense = held.dense, experts = held.experts;
+  const int expert_replicas = std::max(1, replicas / std::max(1, plan.expert));
+  const double grad = gradient_bytes(plan.recipe);
+  const double overlap = d.engine.overlap;
+  const double dense_trained = dense * tr.trainable_share,
+               expert_trained = experts * tr.trainable_share;
+  const Exchange exchange =
+      data_exchange(t, plan, held, {dense_trained, expert_trained}, micro, backward);
+  const double reduction = exchange.seconds, hides = exchange.hides;
+  const double exposed = std::max(0.0, reduction - overlap * hides);
+  const double slowed = (reduction - exposed) * kSlowedBeside / (1 + kSlowedBeside);
+  const double groups = std::clamp(plan.optimizer_groups, 1, std::max(1, replicas));
+  const double parts = replicas / groups;
+  const double expert_parts = std::max(1.0, expert_replicas / groups);
+  double owned = plan.zero >= 1 ? dense_trained / parts + expert_trained / expert_parts
                                 : dense_trained + expert_trained;
   double sustained = d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor;
   // Offloaded states stay behind the host link: gradients go down and weights come up once a step,
@@ -127,14 +165,20 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   double host_bytes = 0;
   if (plan.offload_optimizer) host_bytes += owned * (grad + 2);
   if (plan.offload_weights)
-    host_bytes += 2 * m * (dense / replicas + experts / expert_replicas) *
+    host_bytes += 2 * m * (dense / parts + experts / expert_parts) *
                   bits_per_element(t.domain.weights.value_or(Format::bf16)) / 8;
   const auto& host_link = d.accelerator->pcie_one_way;
   double transfer = host_link ? host_bytes / host_link->in_base() : 0;
   double optimizer = owned * optimizer_bytes(plan) / sustained + transfer;
-  double step = m * micro + bubble + exposed + optimizer + d.engine.step_overhead_seconds;
-
+  double busy = pipeline + exposed + slowed + optimizer + d.engine.step_overhead_seconds;
   double sequences = static_cast<double>(plan.micro_batch) * m * plan.data;
+  // Data loaders run ahead while the device is busy; where they cannot keep up they set the pace.
+  const double nodes = std::max(1, (plan.ranks() + d.per_node - 1) / std::max(1, d.per_node));
+  const double loader =
+      t.cluster.host.items_per_second
+          ? std::max(0.0, sequences / nodes / *t.cluster.host.items_per_second - busy)
+          : 0;
+  const double step = busy + loader;
   double step_tokens = sequences * sequence;
   double cards = plan.ranks();
   // Model FLOPs: forward + 2 x forward for the backward, 1 x where weights are frozen; causal
@@ -152,8 +196,19 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   e[Metric::backward_seconds] = m * backward;
   e[Metric::recompute_seconds] = m * recompute;
   e[Metric::optimizer_seconds] = optimizer;
+  TrainParts& p = e.train;
+  p.slowest = slowest;
+  p.pipeline = pipeline;
+  p.sends = m * send;
+  p.tensor = m * work.tensor;
+  p.expert = m * work.expert;
+  p.context = m * work.context;
+  p.gradients = exposed;
+  p.slowed = slowed;
+  p.transfer = transfer;
+  p.loader = loader;
   e[Metric::exposed_communication_seconds] =
-      exposed + m * (send + pass.tensor_communication * share);
+      p.sends + p.tensor + p.expert + p.context + p.gradients;
   e[Metric::bubble_seconds] = bubble;
   if (t.stack) {
     e[Metric::train_tokens_per_second] = step_tokens / step;
@@ -164,8 +219,17 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   e[Metric::samples_per_second_per_gpu] = sequences / step / cards;
   e[Metric::model_flops_per_gpu_second] = model_flops / step / cards;
   e[Metric::mfu] = model_flops / (step * cards * peak);
-  e[Metric::hfu] = (model_flops + sequences * repeated * covered) / (step * cards * peak);
-  e[Metric::time_to_train_seconds] = tokens / step_tokens * step;
+  e[Metric::hfu] = (model_flops + sequences * repeated * pipe.covered) / (step * cards * peak);
+  // What is less than a step takes one.
+  const double steps = std::max(1.0, tokens / step_tokens);
+  const double saved = tr.trainable_parameters * checkpoint_bytes(plan);
+  Goodput good;
+  if (t.cluster.reliability)
+    good = goodput_of(*t.cluster.reliability, steps * step, saved, plan.ranks(),
+                      static_cast<int>(nodes));
+  e[Metric::goodput] = good.share;
+  if (good.interval > 0) e[Metric::checkpoint_interval_seconds] = good.interval;
+  e[Metric::time_to_train_seconds] = steps * step / good.share;
   if constexpr (Recorder::on) {
     recorder.step([&] {
       return DerivationStep{&formulas::kMicroBatch,
@@ -183,7 +247,7 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
           bubble,
           "s",
           "pipeline",
-          {{"pipeline", stages, ""}, {"virtual", v, ""}, {"micro_batch_time", micro, "s"}}};
+          {{"pipeline", pipeline, "s"}, {"accumulation", m, ""}, {"micro_batch_time", micro, "s"}}};
     });
     recorder.step([&] {
       return DerivationStep{&formulas::kGradientReduction,
@@ -191,6 +255,7 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
                             "s",
                             "data parallel",
                             {{"reduction", reduction, "s"},
+                             {"slowed", slowed, "s"},
                              {"overlap", overlap, "", "calibration/" + d.engine.sheet},
                              {"hidden_behind", hides, "s"}}};
     });
@@ -215,18 +280,31 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
            {"micro_batch_time", micro, "s"},
            {"bubble", bubble, "s"},
            {"exposed", exposed, "s"},
+           {"slowed", slowed, "s"},
            {"optimizer", optimizer, "s"},
+           {"loader", loader, "s"},
            {"overhead", d.engine.step_overhead_seconds, "s", "calibration/" + d.engine.sheet}}};
     });
     recorder.step([&] {
-      return DerivationStep{&formulas::kTimeToTrain,
-                            e[Metric::time_to_train_seconds],
-                            "s",
-                            "all tokens",
-                            {{"tokens", tokens, "tokens"},
-                             {"step_tokens", step_tokens, "tokens"},
-                             {"step", step, "s"}}};
+      return DerivationStep{
+          &formulas::kTimeToTrain,
+          e[Metric::time_to_train_seconds],
+          "s",
+          "whole run",
+          {{"steps", steps, ""}, {"step", step, "s"}, {"goodput", good.share, ""}}};
     });
+    if (good.interval > 0)
+      recorder.step([&] {
+        return DerivationStep{
+            &formulas::kGoodput,
+            good.share,
+            "",
+            "checkpoints and failures",
+            {{"interval", good.interval, "s"},
+             {"write", good.write, "s"},
+             {"failure", good.failure, "s", "reliability/default#interruptions"},
+             {"restart", good.restart, "s", "reliability/default#restart_minutes"}}};
+      });
     recorder.step([&] {
       return DerivationStep{&formulas::kMfu,
                             e[Metric::mfu],

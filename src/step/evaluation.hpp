@@ -45,6 +45,8 @@ enum class Metric : std::uint8_t {
   model_flops_per_gpu_second,  // "TFLOPS": 6N-style model FLOPs with causal attention halved
   mfu,
   hfu,
+  goodput,  // share of the run that makes progress, checkpoints and failures taken off
+  checkpoint_interval_seconds,
   time_to_train_seconds,
   job_seconds,  // until all requests of a batch job are done
   // Both.
@@ -72,10 +74,23 @@ struct MetricInfo {
 };
 const MetricInfo& metric_info(Metric m);
 
+// Where a training step goes beside computing, of the slowest stage; seconds of a whole step.
+struct TrainParts {
+  std::int32_t slowest = 0;                    // the pipeline stage with most work
+  double pipeline = 0;                         // from the first to the last pass of all stages
+  double sends = 0;                            // between pipeline stages, or of rows between ranks
+  double tensor = 0, expert = 0, context = 0;  // collectives inside forward and backward passes
+  double gradients = 0;  // and weights of data parallelism, beyond what compute hides
+  double slowed = 0;     // compute beside hidden communication
+  double transfer = 0;   // offloaded states, part of the optimizer's time
+  double loader = 0;     // waiting for data
+};
+
 // NaN marks a metric that this kind of job does not have.
 struct Evaluation {
   std::array<double, kMetrics> values{};
   RankMemory memory;
+  TrainParts train;
   bool fits = false;              // memory, on the best knowledge of the usable bytes
   bool sustainable = true;        // the asked rate is below saturation
   double lone_step_seconds = 0;   // serving: a decode step of one sequence, the least there is

@@ -21,14 +21,20 @@ inline constexpr Formula kItemBatch{"serving.item_batch",
 inline constexpr Formula kItemWait{"serving.item_wait", "busy * pass / 2"};
 inline constexpr Formula kMicroBatch{"training.micro_batch",
                                      "forward + backward + recompute + send"};
-inline constexpr Formula kBubble{"training.bubble", "(pipeline - 1) / virtual * micro_batch_time"};
+inline constexpr Formula kBubble{"training.bubble",
+                                 "max(0, pipeline - accumulation * micro_batch_time)"};
 inline constexpr Formula kGradientReduction{"training.gradient_reduction",
                                             "max(0, reduction - overlap * hidden_behind)"};
 inline constexpr Formula kOptimizer{"training.optimizer",
                                     "parameters * bytes / bandwidth + transfer"};
 inline constexpr Formula kStep{
-    "training.step", "accumulation * micro_batch_time + bubble + exposed + optimizer + overhead"};
-inline constexpr Formula kTimeToTrain{"training.time_to_train", "tokens / step_tokens * step"};
+    "training.step",
+    "accumulation * micro_batch_time + bubble + exposed + slowed + optimizer + "
+    "overhead + loader"};
+inline constexpr Formula kTimeToTrain{"training.time_to_train", "steps * step / goodput"};
+inline constexpr Formula kGoodput{
+    "training.goodput",
+    "interval / (failure * exp(restart / failure) * (exp((interval + write) / failure) - 1))"};
 inline constexpr Formula kMfu{"training.mfu", "model_flops / (step * cards * peak)"};
 
 }  // namespace trigon::formulas

@@ -105,16 +105,25 @@ void fill_item_training(Tables& t) {
   for (const Component& c : t.model->components)
     for (std::size_t b = 0; b < batches.size(); ++b, ++at) {
       const bool trained = c.training == Component::Training::trained;
-      double forward = 0, backward = 0, launches = 0;
+      double forward = 0, launches = 0;
+      BackwardTime backward;
       for (const Operator& op : t.item_operators[at]) {
         forward += op.repeat * operator_time(t.device, op).seconds;
-        if (trained) backward += op.repeat * backward_seconds(t.device, op, true);
+        if (trained) {
+          const BackwardTime back = backward_time(t.device, op, true);
+          backward.input += op.repeat * back.input;
+          backward.weight += op.repeat * back.weight;
+        }
         launches += op.repeat;
       }
       const double host = launches * t.device.engine.operator_overhead_seconds;
-      passes[b].forward += with_host(t.device, forward, host);
+      LayerWork& work = passes[b].layers;
+      work.forward += with_host(t.device, forward, host);
       // Products have two gradients to launch; autograd adds its own work to each.
-      if (trained) passes[b].backward += with_host(t.device, backward, 2 * host);
+      const double waited = trained ? with_host(t.device, backward.total(), 2 * host) : 0;
+      const double weight = backward.total() > 0 ? waited * backward.weight / backward.total() : 0;
+      work.weight += weight;
+      work.input += waited - weight;
     }
   // Only data parallelism divides a graph; other degrees are refused before they get here.
   for (std::size_t degrees =

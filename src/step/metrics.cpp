@@ -35,6 +35,8 @@ const MetricInfo& metric_info(Metric m) {
       {"model_flops_per_gpu_second", "FLOP/s"},
       {"mfu", ""},
       {"hfu", ""},
+      {"goodput", ""},
+      {"checkpoint_interval_seconds", "s"},
       {"time_to_train_seconds", "s"},
       {"job_seconds", "s"},
       {"memory_bytes", "B"},

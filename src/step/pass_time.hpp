@@ -26,7 +26,23 @@ PassTime at_batch(const InferenceTables& i, const std::vector<PassTime>& table, 
 // Sequences that are costed; evaluation interpolates between them.
 std::vector<std::int32_t> batch_grid(std::int64_t limit, std::int32_t asked);
 // Backward of one operator: gradients of the input and, where weights train, of the weights.
-double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_train);
+struct BackwardTime {
+  double input = 0, weight = 0;
+  double total() const { return input + weight; }
+};
+BackwardTime backward_time(const DeviceModel& d, const Operator& op, bool weights_train);
+
+// The operators of a training pass as they are timed: experts and their exchange at the pace of
+// the busiest rank, attention with the keys and values of other context ranks.
+struct TrainOperator {
+  double forward = 0;
+  BackwardTime backward;
+  double context = 0;  // part of both: the exchange beyond what attention hides
+};
+TrainOperator train_operator(const Tables& t, const Pass& pass, const Operator& op,
+                             bool weights_train);
+// How many more rows the busiest of the ranks of an expert group has than the mean.
+double busiest_share(const Tables& t, const Operator& op, double ranks);
 
 Pass decode_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double batch);
 Pass prefill_pass(const Tables& t, std::int32_t tensor, std::int32_t expert,
@@ -35,8 +51,6 @@ Pass prefill_pass(const Tables& t, std::int32_t tensor, std::int32_t expert,
 Pass encoder_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, double sequences);
 // What the passes of training under a plan share, lengths apart.
 Pass training_pass_of(const Tables& t, const Plan& plan);
-// Keys and values of the other context ranks, that attention of a training pass fetches.
-double ring_seconds(const Tables& t, const Pass& p, const Operator& attention);
 // One pass of a stack over training sequences of `s` tokens; `p` holds all but its lengths.
 Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p);
 PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass);

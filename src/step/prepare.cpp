@@ -6,6 +6,7 @@
 #include "step/items.hpp"
 #include "step/pass_time.hpp"
 #include "step/tables.hpp"
+#include "step/training_tables.hpp"
 
 namespace trigon {
 
@@ -136,40 +137,6 @@ Pass encoder_pass(const Tables& t, std::int32_t tensor, std::int32_t expert, dou
   return p;
 }
 
-Pass training_pass(const Tables& t, const Stack& stack, std::int64_t s, Pass p) {
-  const std::int64_t source = training_source(t.job);
-  const auto positions = [&](const Stack& x) {
-    return static_cast<double>(positions_of(x, &x == t.stack ? s : source));
-  };
-  p.new_tokens = positions(stack);
-  p.logits_rows = &stack == t.stack ? p.new_tokens * stack.label_share : 0;
-  if (t.source && &stack == t.stack) {
-    p.source_tokens = positions(*t.source);
-    p.project_source = true;
-  }
-  return p;
-}
-
-Pass training_pass_of(const Tables& t, const Plan& plan) {
-  Pass p;
-  p.sequences = plan.micro_batch;
-  p.activations = t.domain.activations;
-  p.tensor = plan.tensor;
-  p.expert = plan.expert;
-  p.context = plan.context;
-  p.expert_inside_tensor = false;
-  p.sequence_parallel = plan.sequence_parallel;
-  p.fused_elementwise = t.engine.fusion != Fusion::none;
-  p.replace_weights = t.domain.weights;
-  return p;
-}
-
-double ring_seconds(const Tables& t, const Pass& p, const Operator& op) {
-  const double kv = p.sequences * op.query_tokens * p.context * op.n * (op.k + op.k) *
-                    bits_per_element(p.activations) / 8;
-  return collective_seconds(t.device, Collective::all_gather, kv, p.context, p.tensor);
-}
-
 double layer_host_seconds(const Tables& t, const Pass& pass) {
   const bool replayed = t.engine.launch == Launch::graphs && pass.new_tokens < 2;
   return replayed ? 0 : t.device.engine.layer_overhead_seconds;
@@ -192,39 +159,6 @@ PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass) {
   lower_head(stack, pass, ops);
   out.ends = list_seconds(t.device, ops);
   return out;
-}
-
-// Backward of one operator: gradients of the input and, where weights train, of the weights.
-double backward_seconds(const DeviceModel& d, const Operator& op, bool weights_train) {
-  if (op.kind == OperatorKind::convolution) {
-    // Each gradient is as many products as the forward pass: of the input with the filters turned
-    // round, of the weights over all positions.
-    double t = 0, forward = operator_time(d, op).seconds;
-    if (op.input_gradient) t += forward;
-    if (weights_train && op.trainable) t += forward;
-    return t;
-  }
-  if (op.kind == OperatorKind::gemm || op.kind == OperatorKind::grouped_gemm) {
-    Operator input = op;
-    std::swap(input.n, input.k);
-    double t = op.input_gradient ? operator_time(d, input).seconds : 0;
-    if (weights_train && op.trainable) {
-      Operator weight = op;
-      if (op.kind == OperatorKind::gemm) {
-        weight.m = op.k * op.groups;
-        weight.k = op.m / op.groups;
-      }
-      t += operator_time(d, weight).seconds;
-    }
-    return t;
-  }
-  OperatorTime f = operator_time(d, op);
-  // Flash attention recomputes the scores: 5 products instead of 2.
-  if (op.kind == OperatorKind::attention) return 2.5 * f.seconds;
-  if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) return 2 * f.seconds;
-  // The states of the forward pass are computed again, then gradients of both factors.
-  if (op.kind == OperatorKind::scan) return 3 * f.seconds;
-  return f.seconds;  // collectives mirror the forward ones
 }
 
 namespace {
@@ -265,100 +199,6 @@ void fill_inference(Tables& t, std::int32_t asked_batch) {
         static_cast<double>(t.stack->hidden) * bits_per_element(t.domain.activations) / 8;
     i.send_per_token.push_back(bytes);
   }
-}
-
-bool is_collective(OperatorKind k) { return k >= OperatorKind::all_reduce; }
-
-void fill_train(Tables& t, std::int64_t sequence) {
-  TrainTables& tr = t.train;
-  const std::vector<const Stack*> stacks = stacks_in_order(*t.model);
-  double s = static_cast<double>(sequence);
-  tr.pass.clear();
-  tr.forward_flops = tr.attention_forward_flops = tr.head_flops = 0;
-  // FLOPs of one sequence on one rank, causal attention halved by mean_keys.
-  for (const Stack* stack : stacks) {
-    OperatorList ops;
-    const Pass p = training_pass(t, *stack, sequence, {});
-    for (const LayerRun& run : stack->runs) {
-      ops.clear();
-      lower_layer(*stack, run.layer, p, ops);
-      for (const Operator& op : ops) {
-        if (op.kind == OperatorKind::elementwise || op.kind == OperatorKind::gather) continue;
-        tr.forward_flops += op.flops * static_cast<double>(run.count);
-        if (op.kind == OperatorKind::attention)
-          tr.attention_forward_flops += op.flops * static_cast<double>(run.count);
-      }
-    }
-    ops.clear();
-    lower_embedding(*stack, p, ops);
-    lower_head(*stack, p, ops);
-    for (const Operator& op : ops)
-      if (op.kind == OperatorKind::gemm) tr.head_flops += op.flops;
-  }
-  tr.forward_flops += tr.head_flops;
-  for (std::int32_t tensor : t.domain.tensor)
-    for (std::int32_t expert : t.domain.expert)
-      for (std::int32_t context : t.domain.context)
-        for (int sp = 0; sp < 2; ++sp) {
-          bool wanted = sp ? t.domain.with_sequence_parallel : t.domain.without_sequence_parallel;
-          if (t.domain.sequence_parallel_by_tensor && (sp == 1) != (tensor > 1)) wanted = false;
-          if (const int most = t.domain.most_ranks;
-              most > 0 && (tensor * context > most || expert > most))
-            wanted = false;
-          for (std::int32_t mb : t.domain.micro_batch) {
-            TrainPass out;
-            if (wanted) {
-              Plan degrees;
-              degrees.tensor = tensor;
-              degrees.expert = expert;
-              degrees.context = context;
-              degrees.sequence_parallel = sp != 0;
-              degrees.micro_batch = mb;
-              const Pass p = training_pass_of(t, degrees);
-              OperatorList ops;
-              auto add = [&](double count, double& forward, double& backward) {
-                double f = 0, b = 0;
-                for (const Operator& op : ops) {
-                  double one = operator_time(t.device, op).seconds;
-                  double back = backward_seconds(t.device, op, !tr.frozen_base);
-                  if (op.kind == OperatorKind::attention) {
-                    if (context > 1) {
-                      const double ring = ring_seconds(t, p, op);
-                      one = std::max(one, ring);
-                      back = std::max(back, 2 * ring);
-                    }
-                    out.attention_forward += count * one;
-                  }
-                  if (is_collective(op.kind)) out.tensor_communication += count * (one + back);
-                  f += one;
-                  b += back;
-                }
-                double host = t.device.engine.layer_overhead_seconds;
-                forward += count * with_host(t.device, f, host);
-                backward += count * with_host(t.device, b, 2 * host);
-              };
-              for (const Stack* stack : stacks) {
-                const Pass own = training_pass(t, *stack, sequence, p);
-                for (const LayerRun& run : stack->runs) {
-                  ops.clear();
-                  lower_layer(*stack, run.layer, own, ops);
-                  add(static_cast<double>(run.count), out.forward, out.backward);
-                }
-                double no_attention = out.attention_forward;
-                ops.clear();
-                lower_embedding(*stack, own, ops);
-                add(1, out.embedding_forward, out.embedding_backward);
-                ops.clear();
-                lower_head(*stack, own, ops);
-                add(1, out.ends_forward, out.ends_backward);
-                out.attention_forward = no_attention;
-              }
-              out.boundary = mb * s * static_cast<double>(t.stack->hidden) *
-                             bits_per_element(p.activations) / 8 / context / (sp ? tensor : 1);
-            }
-            tr.pass.push_back(out);
-          }
-        }
 }
 
 }  // namespace

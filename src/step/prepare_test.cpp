@@ -138,8 +138,27 @@ TEST_F(Prepared, LowRankAdapters) {
   full.tokens = 1e6;
   Tables whole = tables(model, full, {});
   // No gradients of weights: the backward pass of matrices is one product instead of two.
-  EXPECT_NEAR(t.train.pass[0].forward, whole.train.pass[0].forward, 1e-12);
-  EXPECT_LT(t.train.pass[0].backward, 0.65 * whole.train.pass[0].backward);
+  const LayerWork &some = t.train.pass[0].layers, &all = whole.train.pass[0].layers;
+  EXPECT_NEAR(some.forward, all.forward, 1e-12);
+  EXPECT_EQ(some.weight, 0);
+  EXPECT_NEAR(some.input, all.input, 1e-12);
+  EXPECT_LT(some.backward(), 0.65 * all.backward());
+}
+
+TEST_F(Prepared, LayersAddUpToStages) {
+  Train job;
+  job.sequence = 1024;
+  job.global_batch = 4;
+  job.tokens = 1e6;
+  Model model = test::llama2_7b();
+  Tables t = tables(model, job, {});
+  const TrainPass& pass = t.train.pass[0];
+  ASSERT_EQ(pass.upto.size(), 33u);
+  EXPECT_NEAR(pass.of(0, 8, 32).total() * 4, pass.layers.total(), 1e-9);
+  EXPECT_EQ(pass.of(3, 3, 32).total(), 0);
+  // Attention of every layer is repeated under selective recomputation.
+  EXPECT_GT(pass.layers.again, 0);
+  EXPECT_LT(pass.layers.again, 0.3 * pass.layers.forward);
 }
 
 TEST_F(Prepared, WeightClasses) {

@@ -35,6 +35,9 @@ struct PlanDomain {
   std::int32_t gpu_layers = -1, experts_on_host = 0, main_card = 0;
   CardSplit card_split = CardSplit::layer;
   CardShares card_shares{};
+  // Training.
+  ContextExchange context_exchange = ContextExchange::ring;
+  double expert_capacity = 0;  // rows of an expert over the even share, padded to; 0: as they come
 };
 
 // Seconds of one pass of an inference model shard.
@@ -52,14 +55,29 @@ struct InferenceTables {
   std::vector<double> send_per_token;  // [tensor]: seconds a pipeline boundary adds per token
 };
 
-// Seconds of one micro-batch of a model shard, by what training needs.
+// Seconds of one micro-batch in some layers of a model shard, collectives included. Each part of
+// the backward pass holds its share of what it waits for the host.
+struct LayerWork {
+  double forward = 0;
+  double input = 0, weight = 0;   // backward: gradients of inputs; of weights
+  double again = 0;               // part of forward that selective recomputation repeats
+  double tensor = 0, expert = 0;  // parts of all of it: collectives of tensor parallelism; of
+  double context = 0;             // experts; of context parallelism beyond what attention hides
+  double backward() const { return input + weight; }
+  double total() const { return forward + input + weight; }
+  LayerWork& operator+=(const LayerWork& o);
+  LayerWork operator-(const LayerWork& o) const;
+  LayerWork operator*(double k) const;
+};
+
+// Of one micro-batch, by what training needs.
 struct TrainPass {
-  double forward = 0, backward = 0;  // all layers, collectives of tensor parallelism included
-  double attention_forward = 0;      // part of forward that selective recompute repeats
-  double ends_forward = 0, ends_backward = 0;
-  double embedding_forward = 0, embedding_backward = 0;
-  double boundary = 0;              // one pipeline send
-  double tensor_communication = 0;  // part of forward + backward
+  LayerWork layers;             // all of them
+  LayerWork head, embedding;    // with the loss; front ends
+  double boundary = 0;          // bytes of one pipeline send
+  std::vector<LayerWork> upto;  // of the layers before each; empty: all layers are alike
+  // Of the layers [begin, end) of `count`.
+  LayerWork of(std::int64_t begin, std::int64_t end, double count) const;
 };
 
 struct TrainTables {
