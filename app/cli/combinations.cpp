@@ -24,6 +24,12 @@ struct Rule {
 constexpr Rule kRules[] = {
     {"zero", training, ""},
     {"cp", training, ""},
+    {"schedule", training, ""},
+    {"cp-exchange", training, ""},
+    {"expert-capacity", training, ""},
+    {"zero-groups", training, ""},
+    {"last-stage-layers", training, ""},
+    {"loader-rate", training, ""},
     {"recompute", training, ""},
     {"sequence-parallel", training, ""},
     {"global-batch", training, "--concurrency"},

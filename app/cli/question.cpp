@@ -163,6 +163,12 @@ void read_plan(Reader& r, Asking& a) {
   r.take("recompute-layers", parse_whole, plan.recompute_layers);
   r.take("etp", parse_whole, plan.expert_tensor);
   r.take("vpp", parse_whole, plan.virtual_stages);
+  r.take("zero-groups", parse_whole, plan.optimizer_groups);
+  r.take("last-stage-layers", parse_whole, plan.last_stage_layers);
+  r.take("expert-capacity", parse_number, plan.expert_capacity);
+  if (const Setting* o = s.find("schedule")) plan.schedule = schedule_of(o->text);
+  if (const Setting* o = s.find("cp-exchange"))
+    plan.context_exchange = context_exchange_of(o->text);
   if (const Setting* o = s.find("optimizer")) plan.optimizer = optimizer_of(o->text);
   if (s.on("no-reshard")) plan.reshard = false;
   if (const Setting* o = s.find("offload"); o && !r.error) r.error = read_offload(*o, plan);
@@ -212,6 +218,7 @@ Result<Asking> read_question(const Settings& s) {
   read_plan(r, a);
   read_objective(r, a);
   r.take("host-memory", parse_bytes, a.host_memory);
+  r.take("loader-rate", parse_number, a.loader_rate);
   r.take("disk", parse_bytes, a.disk);
   if (r.error) return tl::unexpected(*r.error);
   return a;
