@@ -88,7 +88,10 @@ void fill_money(PlanReport& r, const Setup& s, const Money& money) {
   if (auto rate = at(speed); rate && rate->value > 0) {
     Estimate<double> seconds_per_token{1 / rate->value, 1 / std::max(rate->high, 1e-300),
                                        1 / std::max(rate->low, 1e-300), rate->basis};
-    at(Metric::usd_per_million_tokens) = times(seconds_per_token, 1e6 / 3600);
+    // Checkpoints and failures are paid for too.
+    const auto& good = at(Metric::goodput);
+    const double wasted = good && good->value > 0 ? 1 / good->value : 1;
+    at(Metric::usd_per_million_tokens) = times(seconds_per_token, wasted * 1e6 / 3600);
   }
 }
 
