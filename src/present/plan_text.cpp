@@ -205,8 +205,8 @@ std::string report_plan(const PlanReport& r, const Job& job) {
 std::string plan_text(const PlanAnswer& a, const Asked& asked, const TextStyle& style) {
   const Language l = style.language;
   Page page(style);
-  if (a.partial) page.paragraph(label(PresentMessage::verdict_partial, l), Tone::warning);
   const PlanReport* r = a.best ? &*a.best : a.nearest ? &*a.nearest : nullptr;
+  if (a.partial && r) page.paragraph(label(PresentMessage::verdict_partial, l), Tone::warning);
   if (!r) {
     page.paragraph(label(PresentMessage::verdict_partial_none, l), Tone::bad);
     return page.finish();
