@@ -69,10 +69,13 @@ std::string why_lost(const PlanFamilyRow& f, const Job& job, Language l) {
   if (!f.best) return f.refused ? render(*f.refused, l) : "-";
   if (!f.best->good()) return render(f.best->violated.front(), l);
   std::string out;
-  if (f.ratio > 1 + 1e-6) out = in_times(job, f.ratio, l);
+  if (f.ratio >= 1.01)
+    out = in_times(job, f.ratio, l);
+  else if (f.ratio > 1 + 2e-6)
+    out = label(PresentMessage::hardly_worse, l);
   if (f.best->tight)
     out += (out.empty() ? "" : ", ") + std::string(label(PresentMessage::little_room, l));
-  return out.empty() ? "-" : out;
+  return out.empty() ? std::string(label(PresentMessage::as_good, l)) : out;
 }
 
 std::string_view time_header(const Job& job, Language l) {
@@ -85,7 +88,10 @@ void put_families(Page& page, const PlanAnswer& a) {
   page.heading(label(PresentMessage::heading_families, l));
   NumberColumn time("s"), memory("B");
   for (const PlanFamilyRow& f : a.families)
-    if (f.best) time.see(f.best->seconds), memory.see(f.best->memory_bytes);
+    if (f.best) {
+      if (std::isfinite(f.best->seconds)) time.see(f.best->seconds);
+      memory.see(f.best->memory_bytes);
+    }
   Table t({{std::string(label(PresentMessage::col_kind_of_plan, l)), false, 0, 12},
            {std::string(label(PresentMessage::col_its_best, l)), false, 1, 16},
            {time.header(time_header(a.job, l)), true, 2},
@@ -99,7 +105,7 @@ void put_families(Page& page, const PlanAnswer& a) {
            f.best ? memory.cell(f.best->memory_bytes) : std::string("-")});
   page.table(t);
   for (const PlanFamilyRow& f : a.families)
-    if (!f.best || !f.best->good() || f.best->tight)
+    if (!f.best || (a.best && (!f.best->good() || f.best->tight)))
       page.paragraph(family_in_words(f.family, l) + ": " + why_lost(f, a.job, l), Tone::faint, 2,
                      2);
 }
@@ -119,7 +125,7 @@ void put_front(Page& page, const PlanAnswer& a) {
     if (r->usd) cost.see(*r->usd);
   }
   Table t({{std::string(label(PresentMessage::col_count, l)), true, 0},
-           {std::string(label(PresentMessage::col_plan, l)), false, 0, 20},
+           {std::string(label(PresentMessage::col_plan, l)), false, 0, 10},
            {time.header(time_header(a.job, l)), true, 0},
            {std::string(label(PresentMessage::col_memory_share, l)), true, 0},
            {cost.header(label(PresentMessage::col_cost, l)), true, 1}});
@@ -143,6 +149,7 @@ void put_scaling(Page& page, const PlanAnswer& a) {
   for (const ScalingRow& r : a.scaling) {
     if (!r.best) continue;
     if (!first && r.speedup > 0) first = &r;
+    if (!r.best->good()) continue;
     time.see(r.best->seconds);
     if (r.best->usd) cost.see(*r.best->usd);
   }
@@ -198,8 +205,8 @@ std::string report_plan(const PlanReport& r, const Job& job) {
 std::string plan_text(const PlanAnswer& a, const Asked& asked, const TextStyle& style) {
   const Language l = style.language;
   Page page(style);
-  if (a.partial) page.paragraph(label(PresentMessage::verdict_partial, l), Tone::warning);
   const PlanReport* r = a.best ? &*a.best : a.nearest ? &*a.nearest : nullptr;
+  if (a.partial && r) page.paragraph(label(PresentMessage::verdict_partial, l), Tone::warning);
   if (!r) {
     page.paragraph(label(PresentMessage::verdict_partial_none, l), Tone::bad);
     return page.finish();
