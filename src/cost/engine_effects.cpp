@@ -71,6 +71,7 @@ double largest(EngineKind k, EngineParameter p) {
   if (p == EngineParameter::operator_overhead && k == EngineKind::train_graph) return 6e-5;
   if (k == EngineKind::serve && p == EngineParameter::step_overhead) return 8e-3;
   if (k == EngineKind::serve && p == EngineParameter::request_overhead) return 2e-2;
+  if (k == EngineKind::serve && p == EngineParameter::link) return 1.5;
   return engine_parameters()[static_cast<std::size_t>(p)].high;
 }
 

@@ -20,12 +20,12 @@
 namespace trigon {
 
 struct EngineCoefficients {
-  double compute_factor = 1;       // multiplies matrix ceilings
-  double stream_factor = 1;        // multiplies bandwidth ceilings
+  double compute_factor = 1;  // multiplies matrix ceilings
+  double stream_factor = 1;   // multiplies bandwidth ceilings
   // Bytes a clock and core that kernels keep in flight: a bandwidth roof of their own, below that
   // of the memory where few cores share much bandwidth.
   double core_stream = 64;
-  double fixed_factor = 1;  // multiplies what an operator takes whatever its size
+  double fixed_factor = 1;         // multiplies what an operator takes whatever its size
   double attention_factor = 1;     // multiplies both roofs of attention
   double convolution_factor = 1;   // multiplies the compute roof of convolutions
   double convolution_k_half = 64;  // reduction length at which half of that is reached
@@ -86,7 +86,8 @@ constexpr std::size_t kEngineKinds = static_cast<std::size_t>(EngineKind::count_
 const char* engine_kind_name(EngineKind k);  // "serve-graph"
 // The most that a parameter can be in this kind of work. Hosts launch an eager operator in 10 to 60
 // us; a scheduler takes 0.5 to 2 ms a step, old ones in Python a few more; an API and a tokenizer
-// some 15 ms a request. What a fit wants beyond stands for something else.
+// some 15 ms a request. Servers call the libraries whose collectives were timed. What a fit wants
+// beyond stands for something else.
 double largest(EngineKind k, EngineParameter p);
 
 // What a set of coefficients is of.

@@ -87,8 +87,8 @@ TEST_F(Exchange, AcrossNodesATokenCrossesOnceForEachNode) {
 }
 
 // deepseek-ai/DeepEP, docs/legacy.md: H800 (200 GB/s one way) with a 400 Gb/s port each, 128
-// tokens of 7,168 values and 8 of 256 experts, FP8 out and 16 bit back. None of these figures is
-// among the rows that coefficients are fitted on.
+// tokens of 7,168 values and 8 of 256 experts, FP8 out and 16 bit back. Coefficients are fitted on
+// another machine; the two constants of the network are from those figures here that cross nodes.
 TEST(PublishedExchange, LowLatencyOnH800) {
   const FactStore store = FactStore::embedded().value();
   const Calibration calibration = Calibration::load(store).value();

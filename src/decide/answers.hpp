@@ -190,7 +190,7 @@ struct PlanAnswer {
   std::int64_t plans = 0;  // of the space on the whole cluster
   // With those on fewer cards, see SearchTally.
   std::int64_t decided = 0, timed = 0, weighed = 0, whole = 0;
-  bool partial = false;                                         // interrupted
+  bool partial = false;  // interrupted
   std::optional<Derivation> derivation;
 };
 

@@ -96,7 +96,8 @@ bool is_overhead(EngineParameter p) {
 constexpr double kOfTables = 0.1;
 bool is_rate(EngineParameter p) {
   return p == EngineParameter::compute || p == EngineParameter::stream ||
-         p == EngineParameter::core_stream || p == EngineParameter::attention;
+         p == EngineParameter::core_stream || p == EngineParameter::attention ||
+         p == EngineParameter::link;
 }
 
 // The host and the links of a server do not know in which format weights lie. (Training in FP8 and
