@@ -89,8 +89,8 @@ def from_catalogue(table, accelerators):
         size = re.search(r"nominal_gb = ([\d.]+)", f["text"]).group(1)
         if f["device_kind"] == "cpu":
             # Whoever writes "CPU " before a name means the processor, whatever else has that name.
-            for n in {name, f"{brand} {name}", f"{brand} {id}", id} | set(
-                    processor_facts.NAMES.get(id, [])):
+            for n in sorted({name, f"{brand} {name}", f"{brand} {id}", id} | set(
+                    processor_facts.NAMES.get(id, []))):
                 table.offer(n, id)
                 table.offer("CPU " + n, id)
             continue

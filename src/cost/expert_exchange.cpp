@@ -53,7 +53,8 @@ double exchange_seconds(const DeviceModel& d, const ExpertExchange& x) {
   const ExchangeCoefficients& c = d.intra.c.exchange[static_cast<std::size_t>(x.kind)];
   if (x.ranks <= 1 || x.tokens <= 0 || c.ceiling <= 0) return 0;
   const double n = x.ranks;
-  const double inside = std::clamp(static_cast<double>(d.per_node / std::max(1, x.stride)), 1.0, n);
+  const int together = d.per_node / std::max(1, x.stride);
+  const double inside = std::clamp(static_cast<double>(together), 1.0, n);
   const bool crosses = inside < n && d.inter;
   const bool direct = low_latency(x.kind);
   const double bytes = x.hidden * x.value_bytes;

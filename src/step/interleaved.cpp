@@ -31,7 +31,8 @@ struct Walk {
   std::vector<double> forward, backward;
 
   std::size_t at(int micro_batch, int block) const {
-    return static_cast<std::size_t>(micro_batch * p * v + block);
+    const int place = micro_batch * p * v + block;
+    return static_cast<std::size_t>(place);
   }
 
   double run() {

@@ -130,8 +130,10 @@ double zero_bubble(std::span<const BlockTime> b, int m) {
 
 double stage_seconds(const PipelineWork& w, int s) {
   double sum = 0;
-  for (int k = 0; k < w.virtual_stages; ++k)
-    sum += w.blocks[static_cast<std::size_t>(k * w.stages + s)].total();
+  for (int k = 0; k < w.virtual_stages; ++k) {
+    const int block = k * w.stages + s;
+    sum += w.blocks[static_cast<std::size_t>(block)].total();
+  }
   return sum;
 }
 

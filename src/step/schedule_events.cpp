@@ -40,7 +40,8 @@ std::vector<StageEvent> interleaved_list(int s, int p, int v, int m, int group) 
         backward.push_back({PassKind::backward, s, v - 1 - k, i, 0, 0});
       }
   }
-  const std::size_t warm = static_cast<std::size_t>(2 * (p - s - 1) + (v - 1) * group);
+  const int warming = 2 * (p - s - 1) + (v - 1) * group;
+  const auto warm = static_cast<std::size_t>(warming);
   for (std::size_t i = 0; i < forward.size() + warm; ++i) {
     if (i < forward.size()) out.push_back(forward[i]);
     if (i >= warm) out.push_back(backward[i - warm]);

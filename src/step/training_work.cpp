@@ -26,7 +26,8 @@ void fill_pipeline(const Tables& t, const TrainPass& pass, const Plan& plan, Ste
     if (stride * p > t.device.per_node) stride = std::max(stride, t.device.per_node);
     send = collective_seconds(t.device, Collective::send, pass.boundary, 2, stride);
   }
-  out.blocks.resize(static_cast<std::size_t>(p * v));
+  const int blocks = p * v;
+  out.blocks.resize(static_cast<std::size_t>(blocks));
   out.stages.assign(static_cast<std::size_t>(p), {});
   out.covered = 1;
   double most = -1;
