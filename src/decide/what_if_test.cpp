@@ -34,10 +34,11 @@ TEST(WhatIf, ADecodeStepFollowsTheBandwidthAndAPromptThePeak) {
                    {case_of(q, c, "bandwidth", "2x"), case_of(q, c, "peak", "2x"),
                     case_of(q, c, "bandwidth", "1x")});
   ASSERT_TRUE(a);
-  EXPECT_LT(factor(*a, 0, Metric::decode_step_seconds), 0.8);
+  // Its cores keep no more bytes in flight than before.
+  EXPECT_LT(factor(*a, 0, Metric::decode_step_seconds), 0.9);
   EXPECT_GT(factor(*a, 0, Metric::prefill_seconds), 0.85);
   EXPECT_LT(factor(*a, 1, Metric::prefill_seconds), 0.75);
-  EXPECT_GT(factor(*a, 1, Metric::decode_step_seconds), 0.9);
+  EXPECT_GT(factor(*a, 1, Metric::decode_step_seconds), 0.85);
   // A change that changes nothing is the question itself.
   for (std::size_t m = 0; m < kMetrics; ++m)
     if (auto f = factor_of(a->now.report, a->cases[2].answer.report, static_cast<Metric>(m))) {
