@@ -45,6 +45,24 @@ void warn_of_prices(Call& call, Session& s, const PlanReport& best) {
   s.asked.warnings = call.warnings;
 }
 
+// One model on one piece of hardware, both of which must be named.
+struct OnHardware {
+  Session session;
+  Cluster cluster;
+};
+
+Result<OnHardware> open_on_hardware(Call& call) {
+  const Setting* on = call.settings.find("on");
+  if (call.line.arguments.empty()) return lacks(call, AppMessage::missing_model);
+  if (!on) return lacks(call, AppMessage::missing_hardware);
+  auto s = open_session(call, call.line.arguments[0]);
+  if (!s) return tl::unexpected(s.error());
+  auto cluster = hardware_of(*s, on->text, on->origin);
+  if (!cluster) return tl::unexpected(cluster.error());
+  s->asked.hardware = {on->text};
+  return OnHardware{std::move(*s), std::move(*cluster)};
+}
+
 }  // namespace
 
 Result<Output> run_fit(Call& call) {
@@ -83,14 +101,10 @@ Result<Output> run_fit(Call& call) {
 Result<Output> run_estimate(Call& call) {
   if (auto good = expect_arguments(call, 1); !good) return tl::unexpected(good.error());
   if (auto good = refuse_any_format(call); !good) return tl::unexpected(good.error());
-  const Setting* on = call.settings.find("on");
-  if (call.line.arguments.empty()) return lacks(call, AppMessage::missing_model);
-  if (!on) return lacks(call, AppMessage::missing_hardware);
-  auto s = open_session(call, call.line.arguments[0]);
-  if (!s) return tl::unexpected(s.error());
-  auto cluster = hardware_of(*s, on->text, on->origin);
-  if (!cluster) return tl::unexpected(cluster.error());
-  s->asked.hardware = {on->text};
+  auto named = open_on_hardware(call);
+  if (!named) return tl::unexpected(named.error());
+  Session* s = &named->session;
+  const Cluster* cluster = &named->cluster;
   auto cases = what_if_cases(call, *s, *cluster);
   if (!cases) return tl::unexpected(cases.error());
   if (!cases->empty()) {
@@ -116,14 +130,10 @@ Result<Output> run_recommend(Call& call) {
 
 Result<Output> run_plan(Call& call) {
   if (auto good = expect_arguments(call, 1); !good) return tl::unexpected(good.error());
-  const Setting* on = call.settings.find("on");
-  if (call.line.arguments.empty()) return lacks(call, AppMessage::missing_model);
-  if (!on) return lacks(call, AppMessage::missing_hardware);
-  auto s = open_session(call, call.line.arguments[0]);
-  if (!s) return tl::unexpected(s.error());
-  auto cluster = hardware_of(*s, on->text, on->origin);
-  if (!cluster) return tl::unexpected(cluster.error());
-  s->asked.hardware = {on->text};
+  auto named = open_on_hardware(call);
+  if (!named) return tl::unexpected(named.error());
+  Session* s = &named->session;
+  const Cluster* cluster = &named->cluster;
   const SoftStop stop;
   auto answer = plan_job(*s->all, s->question, *cluster, s->asking.objective, stop.flag());
   if (!answer) return tl::unexpected(answer.error());
