@@ -92,7 +92,7 @@ def run(root, program, text):
                         "XDG_CONFIG_HOME": folder}
         return subprocess.run(["bash", "-o", "pipefail", "-c", text], cwd=root, env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=120)
+                              timeout=280)
 
 
 def check(root, program, name, text):

@@ -95,7 +95,7 @@ def main(root, program, document="docs/expected.md"):
         for command, rows in sections((Path(root) / document).read_text()):
             words = [str(gguf) if word == GGUF else word for word in command.split()]
             run = subprocess.run([program, *words, "--json", "--top", "0"], cwd=root,
-                                 capture_output=True, text=True, timeout=120)
+                                 capture_output=True, text=True, timeout=400)
             if run.returncode > 1:
                 complaints.append(f"$ trigon {command}\n  exits with {run.returncode}: {run.stderr}")
                 continue
