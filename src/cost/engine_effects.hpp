@@ -95,6 +95,7 @@ struct EngineSubject {
   EngineKind kind = EngineKind::serve;
   std::string_view engine, vendor, family, device, weight_class;
   Format format = Format::unknown;  // of most weights
+  bool own_products = false;        // EnginePolicy::own_products
 };
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
                              std::string_view weight_class, Format format);

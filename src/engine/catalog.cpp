@@ -272,6 +272,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("expert_loop", &p.expert_loop);
   l.flag("row_products", &p.row_products);
   l.flag("integer_products", &p.integer_products);
+  l.flag("own_products", &p.own_products);
   l.flag("half_accumulation", &p.half_accumulation);
   l.number("score_bytes", &p.score_bytes);
   l.choice("autograd", kAutograd, &p.autograd);

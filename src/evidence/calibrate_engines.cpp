@@ -180,6 +180,7 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   f.fold = c.fold;
   f.subject = engine_subject(*engines.insert(s->engine.id).first, *cluster.accelerator, s->training,
                              weight_class(*s->model, domain), stored_format(*s->model, domain));
+  f.subject.own_products = s->engine.own_products;
   f.source = row.repository();
   f.group = f.source + " / " + std::string(row.text("metric"));
   f.draw = hash_of(c.id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <thread>
 
 namespace trigon {
@@ -100,6 +101,14 @@ bool is_rate(EngineParameter p) {
          p == EngineParameter::link;
 }
 
+// What the effects of a row make together, where operator tables timed the libraries that engines
+// call: many small effects, each likely, may not add up to what no table shows.
+constexpr double kOfChain = 0.1;
+bool timed_by_tables(EngineKind kind, const EngineSubject& s) {
+  return kind == EngineKind::serve && s.vendor == "nvidia" && !s.own_products &&
+         (s.weight_class == "half" || s.weight_class == "fp8");
+}
+
 // The host and the links of a server do not know in which format weights lie. (Training in FP8 and
 // networks under autocast launch more kernels.)
 bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
@@ -152,6 +161,10 @@ class Fit {
           effects_of_[r].push_back(it->second);
           members_[it->second].push_back(r);
         }
+    std::set<std::vector<std::size_t>> chains;
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      if (timed_by_tables(kind, problem.subjects[rows_[r]])) chains.insert(effects_of_[r]);
+    chains_.assign(chains.begin(), chains.end());
     x_.assign(names_.size() * kEngineParameters, 0);
     hold_.assign(x_.size(), 0);
     for (std::size_t e = 0; e < names_.size(); ++e)
@@ -292,7 +305,24 @@ class Fit {
       if (std::isfinite(error_[r]))
         sum += problem_.weights[rows_[r]] * cauchy(error_[r], scale) / (kNoise * kNoise);
     for (std::size_t j = 0; j < x.size(); ++j) sum += hold_[j] * x[j] * x[j] / 2;
+    for_chains([&](const std::vector<std::size_t>& chain, std::size_t p) {
+      const double together = sum_of(chain, p, x);
+      sum += kHoldChain * together * together / 2;
+    });
     return sum;
+  }
+
+  static constexpr double kHoldChain = 1 / (kOfChain * kOfChain);
+  static double sum_of(const std::vector<std::size_t>& chain, std::size_t p,
+                       const std::vector<double>& x) {
+    double sum = 0;
+    for (const std::size_t e : chain) sum += x[e * kEngineParameters + p];
+    return sum;
+  }
+  template <class F>
+  void for_chains(F&& f) const {
+    for (const std::vector<std::size_t>& chain : chains_)
+      f(chain, static_cast<std::size_t>(EngineParameter::compute));
   }
 
   double part_of_objective(std::size_t effect, double scale) {
@@ -349,12 +379,23 @@ class Fit {
             dot += slopes_[r][p] * v[e * kEngineParameters + p];
         add_row(r, w[r] * dot, out);
       }
+      for_chains([&](const std::vector<std::size_t>& chain, std::size_t p) {
+        const double by = kHoldChain * sum_of(chain, p, v);
+        for (const std::size_t e : chain) out[e * kEngineParameters + p] += by;
+      });
       return out;
     };
     std::vector<double> b(n, 0);
     for (std::size_t r = 0; r < rows_.size(); ++r)
       if (w[r] != 0) add_row(r, -w[r] * error_[r], b);
     for (std::size_t j = 0; j < n; ++j) b[j] -= hold_[j] * x_[j], scale_of[j] = hold_[j];
+    for_chains([&](const std::vector<std::size_t>& chain, std::size_t p) {
+      const double by = kHoldChain * sum_of(chain, p, x_);
+      for (const std::size_t e : chain) {
+        b[e * kEngineParameters + p] -= by;
+        scale_of[e * kEngineParameters + p] += kHoldChain;
+      }
+    });
     for (std::size_t r = 0; r < rows_.size(); ++r)
       for (const std::size_t e : effects_of_[r])
         for (std::size_t p = 0; p < kEngineParameters; ++p)
@@ -391,6 +432,7 @@ class Fit {
   std::vector<EngineLevel> levels_;
   std::vector<std::int64_t> counts_;
   std::vector<std::vector<std::size_t>> effects_of_, members_;  // of a row; of an effect
+  std::vector<std::vector<std::size_t>> chains_;                // effects that meet in a row
   std::vector<double> x_, hold_;                                // [effect][parameter]
   std::vector<double> error_;
   std::vector<Slopes> slopes_;

@@ -36,7 +36,6 @@ MathUnit unit_of(const DeviceModel& d, const Operator& op) {
     default:
       break;
   }
-  if (unit.mode != MathMode::fp32_vector) unit.peak *= d.power_scale;
   // Work is counted as if it were dense; sparse units skip half of it.
   if (is_sparse(op.weights) && unit.mode != MathMode::fp32_vector) unit.peak *= 2;
   return unit;
