@@ -27,6 +27,7 @@ struct EngineCoefficients {
   double core_stream = 64;
   double fixed_factor = 1;         // multiplies what an operator takes whatever its size
   double attention_factor = 1;     // multiplies both roofs of attention
+  double prompt_attention_factor = 1;  // and these of prompts, whose kernels are others
   double convolution_factor = 1;   // multiplies the compute roof of convolutions
   double convolution_k_half = 64;  // reduction length at which half of that is reached
   double cache_speedup = 1;        // graphs: of values that stay in the last-level cache
@@ -52,6 +53,7 @@ enum class EngineParameter : std::uint8_t {
   core_stream,
   fixed,
   attention,
+  prompt_attention,
   convolution,
   convolution_k_half,
   cache,

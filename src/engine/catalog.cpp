@@ -273,6 +273,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("row_products", &p.row_products);
   l.flag("integer_products", &p.integer_products);
   l.flag("half_accumulation", &p.half_accumulation);
+  l.texts("waiting_formats", &p.waiting_formats);
+  l.numbers("waiting_launches", &p.waiting_launches);
   l.number("score_bytes", &p.score_bytes);
   l.choice("autograd", kAutograd, &p.autograd);
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);

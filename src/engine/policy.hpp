@@ -210,6 +210,12 @@ struct EnginePolicy {
   bool row_products = false;       // matrix-vector kernels: each row reads the quantised matrix
   bool integer_products = false;   // GGUF weights meet activations in 8 bit on integer units
   bool half_accumulation = false;  // 16-bit products are summed in 16 bit
+  // Modules of quantised matrices that wait for the device before they return, as "int8": the host
+  // launches the next kernel only then. Launches beyond that of a plain matrix, one each format.
+  std::vector<std::string> waiting_formats;
+  std::vector<double> waiting_launches;
+  // Extra launches of a module of this format that waits; nothing where it does not wait.
+  std::optional<double> waits(Format weights) const;
   // Bytes a score costs where scores are materialised: written, put through softmax, read.
   double score_bytes = 20;
   // ggml's graphs, as they decide what is alive at once. Masks in 32 bit, converted for flash

@@ -76,6 +76,9 @@ double parameter_spread(EngineParameter p) {
       return 2.5;
     case EngineParameter::core_stream:
       return 2;
+    // Prompts' attention runs on matrix units or on vector units, which are a factor of 8 apart.
+    case EngineParameter::prompt_attention:
+      return 3;
     case EngineParameter::fixed:
       return 1.5;
     case EngineParameter::convolution_k_half:
@@ -97,6 +100,7 @@ constexpr double kOfTables = 0.1;
 bool is_rate(EngineParameter p) {
   return p == EngineParameter::compute || p == EngineParameter::stream ||
          p == EngineParameter::core_stream || p == EngineParameter::attention ||
+         p == EngineParameter::prompt_attention ||
          p == EngineParameter::link;
 }
 
@@ -406,12 +410,18 @@ EngineCoefficients neutral_coefficients(EngineKind kind) {
   c.step_overhead_seconds = 5e-4;
   c.request_overhead_seconds = 1e-3;
   if (kind == EngineKind::serve) c.core_stream = 16;
+  // Kernels between others hide half of their launches and ramps.
+  if (fitted_parameter(kind, EngineParameter::fixed)) c.fixed_factor = 0.5;
   switch (kind) {
     case EngineKind::train:
     case EngineKind::train_encoder:
       // Training launches some thirty kernels a layer from the host.
       c.layer_overhead_seconds = 1.5e-4;
       c.overlap = 0.8;
+      break;
+    case EngineKind::serve:
+      // So does a server that replays no graph.
+      c.layer_overhead_seconds = 1.5e-4;
       break;
     case EngineKind::train_graph:
       c.overlap = 0.8;
@@ -444,8 +454,10 @@ bool fitted_parameter(EngineKind kind, EngineParameter p) {
       return !graph;
     case EngineParameter::request_overhead:
     case EngineParameter::core_stream:
-    case EngineParameter::fixed:
+    case EngineParameter::prompt_attention:
       return kind == EngineKind::serve;
+    case EngineParameter::fixed:
+      return !training;
     case EngineParameter::link:
       return kind != EngineKind::serve_graph;
     case EngineParameter::overlap:
