@@ -79,7 +79,8 @@ double largest(EngineKind k, EngineParameter p) {
 }
 
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
-                             std::string_view weight_class, Format format) {
+                             std::string_view weight_class, Format format,
+                             std::string_view library) {
   const auto starts = [&](std::string_view prefix) {
     return weight_class.substr(0, prefix.size()) == prefix;
   };
@@ -97,6 +98,7 @@ EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool
   s.device = a.id;
   s.weight_class = weight_class;
   s.format = format;
+  if (!training) s.library = library;
   return s;
 }
 
@@ -106,6 +108,7 @@ std::string effect_key(const EngineSubject& s, EngineLevel level) {
   const auto vendor = [&] { return scoped("vendor:", s.vendor); };
   const auto family = [&] { return scoped("family:", s.family); };
   const auto device = [&] { return scoped("device:", s.device); };
+  const auto library = [&] { return scoped("library:", s.library); };
   switch (level) {
     case EngineLevel::kind:
       return joined(kind, {}, {}, {}, {});
@@ -121,6 +124,14 @@ std::string effect_key(const EngineSubject& s, EngineLevel level) {
       return joined(kind, {}, device(), {}, {});
     case EngineLevel::family_class:
       return joined(kind, {}, family(), cls, {});
+    case EngineLevel::library:
+      return s.library.empty() ? std::string() : joined(kind, library(), {}, {}, {});
+    case EngineLevel::library_class:
+      return s.library.empty() ? std::string() : joined(kind, library(), {}, cls, {});
+    case EngineLevel::library_format:
+      return s.library.empty() ? std::string() : joined(kind, library(), {}, cls, format);
+    case EngineLevel::library_vendor:
+      return s.library.empty() ? std::string() : joined(kind, library(), vendor(), {}, {});
     case EngineLevel::engine:
       return joined(kind, s.engine, {}, {}, {});
     case EngineLevel::engine_class:

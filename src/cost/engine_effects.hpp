@@ -97,9 +97,11 @@ struct EngineSubject {
   EngineKind kind = EngineKind::serve;
   std::string_view engine, vendor, family, device, weight_class;
   Format format = Format::unknown;  // of most weights
+  std::string_view library;         // of kernels that several engines share; empty: its own
 };
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
-                             std::string_view weight_class, Format format);
+                             std::string_view weight_class, Format format,
+                             std::string_view library = {});
 
 // Coarse to fine. A name lists what an effect is keyed by, beside the kind.
 enum class EngineLevel : std::uint8_t {
@@ -110,6 +112,10 @@ enum class EngineLevel : std::uint8_t {
   family,
   device,
   family_class,
+  library,
+  library_class,
+  library_format,
+  library_vendor,
   engine,
   engine_class,
   engine_format,
@@ -123,6 +129,7 @@ enum class EngineLevel : std::uint8_t {
 constexpr std::size_t kEngineLevels = static_cast<std::size_t>(EngineLevel::count_);
 
 // "serve/vllm/device:h100/half/": kind, engine, scope, class, format; empty where it is not keyed.
+// A library stands in the engine's place, "serve/library:ggml///"; no key without one.
 std::string effect_key(const EngineSubject& s, EngineLevel level);
 
 // Multipliers of the parameters; of the level `kind`, the parameters themselves.

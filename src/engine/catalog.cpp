@@ -158,6 +158,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("trains", &p.trains);
   l.flag("runs_tokens", &p.runs_tokens);
   l.flag("runs_graphs", &p.runs_graphs);
+  l.text("library", &p.library);
   l.text("tokens_engine", &p.tokens_engine);
   l.text("items_engine", &p.items_engine);
   l.flag("tf32_convolutions", &p.tf32_convolutions);

@@ -110,6 +110,7 @@ struct RecomputeModules {
 
 struct EnginePolicy {
   std::string id;       // "vllm"
+  std::string library;  // of kernels that it shares with other engines, "ggml"; empty: its own
   std::string version;  // the entry used ("0.11"), may be empty
   bool trains = false, serves = false;
   bool runs_tokens = true;   // language models

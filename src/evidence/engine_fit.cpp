@@ -23,14 +23,18 @@ double level_spread(EngineLevel level) {
     case EngineLevel::kind:
       return 1;
     case EngineLevel::weight_class:
+    case EngineLevel::library:
     case EngineLevel::engine:
       return 0.35;
+    case EngineLevel::library_class:
     case EngineLevel::engine_class:
       return 0.3;
     case EngineLevel::vendor:
       return 0.25;
     case EngineLevel::format:
     case EngineLevel::family:
+    case EngineLevel::library_format:
+    case EngineLevel::library_vendor:
     case EngineLevel::engine_format:
     case EngineLevel::engine_vendor:
     case EngineLevel::engine_family:
@@ -115,6 +119,8 @@ bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
     case EngineLevel::weight_class:
     case EngineLevel::format:
     case EngineLevel::family_class:
+    case EngineLevel::library_class:
+    case EngineLevel::library_format:
     case EngineLevel::engine_class:
     case EngineLevel::engine_format:
     case EngineLevel::engine_family_class:
@@ -141,7 +147,7 @@ class Fit {
     for (std::size_t l = 0; l < kEngineLevels; ++l)
       for (std::size_t r = 0; r < rows_.size(); ++r) {
         const std::string& key = keys[r][l];
-        if (count[key] < kFewestRows && l > 0) continue;
+        if (key.empty() || (count[key] < kFewestRows && l > 0)) continue;
         if (index_.emplace(key, names_.size()).second) {
           names_.push_back(key);
           levels_.push_back(static_cast<EngineLevel>(l));
@@ -162,7 +168,9 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);
         double spread = level_spread(levels_[e]) * parameter_spread(parameter);
-        const bool free_engines = kind == EngineKind::serve && levels_[e] == EngineLevel::engine;
+        const bool free_engines =
+            kind == EngineKind::serve &&
+            (levels_[e] == EngineLevel::engine || levels_[e] == EngineLevel::library);
         if (levels_[e] != EngineLevel::kind && !free_engines) spread *= kind_spread(kind);
         // Rates of all engines together are those that the operator tables timed.
         if (kind == EngineKind::serve && levels_[e] == EngineLevel::kind && is_rate(parameter))
@@ -221,8 +229,8 @@ class Fit {
   // Below the time of what it bounds an overhead changes nothing and has no slope: some jumps.
   void jump(double scale) {
     for (std::size_t e = 0; e < names_.size(); ++e) {
-      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine &&
-          levels_[e] != EngineLevel::engine_class)
+      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::library &&
+          levels_[e] != EngineLevel::engine && levels_[e] != EngineLevel::engine_class)
         continue;
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);

@@ -339,7 +339,8 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   if (!t.stack) t.layers = 1;
   bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
   auto device = make_device_model(cluster, calibration, engine.id, training,
-                                  weight_class(model, domain), stored_format(model, domain));
+                                  weight_class(model, domain), stored_format(model, domain),
+                                  engine.library);
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
   take_products(t);
