@@ -203,6 +203,20 @@ TEST_F(Calibrations, ProductsStayPhysicallyPossible) {
   }
 }
 
+// An engine never measured takes what is known of the kernels that it shares; training has none.
+TEST_F(Calibrations, EnginesOfOneLibraryShareEffects) {
+  EngineTable t;
+  t.effects[effect_key({}, EngineLevel::kind)].factor[0] = 0.5;
+  const EngineSubject in = engine_subject("new", known, false, "half", Format::f16, "ggml");
+  EXPECT_EQ(effect_key(in, EngineLevel::library_class), "serve/library:ggml//half/");
+  t.effects[effect_key(in, EngineLevel::library)].factor[0] = 0.8;
+  const EngineSubject out = engine_subject("new", known, false, "half", Format::f16);
+  EXPECT_EQ(effect_key(out, EngineLevel::library), "");
+  EXPECT_NEAR(t.of(in)->compute_factor, 0.4, 1e-12);
+  EXPECT_NEAR(t.of(out)->compute_factor, 0.5, 1e-12);
+  EXPECT_EQ(engine_subject("new", known, true, "half", Format::f16, "ggml").library, "");
+}
+
 TEST_F(Calibrations, LinksFallBackByReach) {
   EXPECT_EQ(calibration.link("nvlink4", false)->ceiling, 0.9);
   EXPECT_EQ(calibration.link("nvlink4", false)->basis, Basis::calibrated);

@@ -204,11 +204,12 @@ Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibrati
 
 Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
                                       std::string_view engine, bool training,
-                                      std::string_view weight_class, Format weights) {
+                                      std::string_view weight_class, Format weights,
+                                      std::string_view library) {
   auto d = make_operator_device(cluster, calibration);
   if (!d) return d;
   auto eng = calibration.engine(
-      engine_subject(engine, *cluster.accelerator, training, weight_class, weights));
+      engine_subject(engine, *cluster.accelerator, training, weight_class, weights, library));
   if (!eng) return tl::unexpected(eng.error());
   d->engine = *eng;
   if (cluster.accelerator->kind == DeviceKind::cpu)

@@ -48,6 +48,7 @@ const std::array<ParameterInfo, kEngineParameters>& engine_parameters() {
       {"core_stream", &C::core_stream, 0.5, 64},
       {"fixed", &C::fixed_factor, 0.05, 4},
       {"attention", &C::attention_factor, 0.01, 2},
+      {"prompt_attention", &C::prompt_attention_factor, 0.1, 10},
       {"convolution", &C::convolution_factor, 0.02, 2.5},
       {"convolution_k_half", &C::convolution_k_half, 1, 2000},
       {"cache", &C::cache_speedup, 1, 5},
@@ -72,11 +73,14 @@ double largest(EngineKind k, EngineParameter p) {
   if (k == EngineKind::serve && p == EngineParameter::step_overhead) return 8e-3;
   if (k == EngineKind::serve && p == EngineParameter::request_overhead) return 2e-2;
   if (k == EngineKind::serve && p == EngineParameter::link) return 1.5;
+  // Tables time an operator from an idle host; between others a kernel's ramp can only be shorter.
+  if (p == EngineParameter::fixed) return 1;
   return engine_parameters()[static_cast<std::size_t>(p)].high;
 }
 
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
-                             std::string_view weight_class, Format format) {
+                             std::string_view weight_class, Format format,
+                             std::string_view library) {
   const auto starts = [&](std::string_view prefix) {
     return weight_class.substr(0, prefix.size()) == prefix;
   };
@@ -94,6 +98,7 @@ EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool
   s.device = a.id;
   s.weight_class = weight_class;
   s.format = format;
+  if (!training) s.library = library;
   return s;
 }
 
@@ -103,6 +108,7 @@ std::string effect_key(const EngineSubject& s, EngineLevel level) {
   const auto vendor = [&] { return scoped("vendor:", s.vendor); };
   const auto family = [&] { return scoped("family:", s.family); };
   const auto device = [&] { return scoped("device:", s.device); };
+  const auto library = [&] { return scoped("library:", s.library); };
   switch (level) {
     case EngineLevel::kind:
       return joined(kind, {}, {}, {}, {});
@@ -118,6 +124,14 @@ std::string effect_key(const EngineSubject& s, EngineLevel level) {
       return joined(kind, {}, device(), {}, {});
     case EngineLevel::family_class:
       return joined(kind, {}, family(), cls, {});
+    case EngineLevel::library:
+      return s.library.empty() ? std::string() : joined(kind, library(), {}, {}, {});
+    case EngineLevel::library_class:
+      return s.library.empty() ? std::string() : joined(kind, library(), {}, cls, {});
+    case EngineLevel::library_format:
+      return s.library.empty() ? std::string() : joined(kind, library(), {}, cls, format);
+    case EngineLevel::library_vendor:
+      return s.library.empty() ? std::string() : joined(kind, library(), vendor(), {}, {});
     case EngineLevel::engine:
       return joined(kind, s.engine, {}, {}, {});
     case EngineLevel::engine_class:

@@ -25,12 +25,13 @@ struct EngineCoefficients {
   // Bytes a clock and core that kernels keep in flight: a bandwidth roof of their own, below that
   // of the memory where few cores share much bandwidth.
   double core_stream = 64;
-  double fixed_factor = 1;         // multiplies what an operator takes whatever its size
-  double attention_factor = 1;     // multiplies both roofs of attention
-  double convolution_factor = 1;   // multiplies the compute roof of convolutions
-  double convolution_k_half = 64;  // reduction length at which half of that is reached
-  double cache_speedup = 1;        // graphs: of values that stay in the last-level cache
-  double link_factor = 1;          // multiplies the time of collectives
+  double fixed_factor = 1;             // multiplies what an operator takes whatever its size
+  double attention_factor = 1;         // multiplies both roofs of attention
+  double prompt_attention_factor = 1;  // and these of prompts, whose kernels are others
+  double convolution_factor = 1;       // multiplies the compute roof of convolutions
+  double convolution_k_half = 64;      // reduction length at which half of that is reached
+  double cache_speedup = 1;            // graphs: of values that stay in the last-level cache
+  double link_factor = 1;              // multiplies the time of collectives
   // Graphs: host time to launch one operator; a pass takes no less than all its launches.
   double operator_overhead_seconds = 0;
   double step_overhead_seconds = 0;   // scheduler, sampling, input preparation of one step
@@ -52,6 +53,7 @@ enum class EngineParameter : std::uint8_t {
   core_stream,
   fixed,
   attention,
+  prompt_attention,
   convolution,
   convolution_k_half,
   cache,
@@ -95,10 +97,12 @@ struct EngineSubject {
   EngineKind kind = EngineKind::serve;
   std::string_view engine, vendor, family, device, weight_class;
   Format format = Format::unknown;  // of most weights
+  std::string_view library;         // of kernels that several engines share; empty: its own
   bool own_products = false;        // EnginePolicy::own_products
 };
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
-                             std::string_view weight_class, Format format);
+                             std::string_view weight_class, Format format,
+                             std::string_view library = {});
 
 // Coarse to fine. A name lists what an effect is keyed by, beside the kind.
 enum class EngineLevel : std::uint8_t {
@@ -109,6 +113,10 @@ enum class EngineLevel : std::uint8_t {
   family,
   device,
   family_class,
+  library,
+  library_class,
+  library_format,
+  library_vendor,
   engine,
   engine_class,
   engine_format,
@@ -122,6 +130,7 @@ enum class EngineLevel : std::uint8_t {
 constexpr std::size_t kEngineLevels = static_cast<std::size_t>(EngineLevel::count_);
 
 // "serve/vllm/device:h100/half/": kind, engine, scope, class, format; empty where it is not keyed.
+// A library stands in the engine's place, "serve/library:ggml///"; no key without one.
 std::string effect_key(const EngineSubject& s, EngineLevel level);
 
 // Multipliers of the parameters; of the level `kind`, the parameters themselves.

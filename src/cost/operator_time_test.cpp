@@ -77,6 +77,26 @@ TEST_F(OperatorTimes, EnginesShareOrAvoidFixedTimes) {
   EXPECT_NEAR(seconds(op), body + 4e-6, 1e-12);
 }
 
+// Kernels of prompts and of single tokens are others, and so are their factors.
+TEST_F(OperatorTimes, PromptsHaveTheirOwnAttention) {
+  d.operators.launch_seconds = 0;
+  Operator op;
+  op.kind = OperatorKind::attention;
+  op.sequences = 1, op.m = 32, op.n = 8, op.k = 128, op.group_size = 4;
+  op.key_tokens = 4096;
+  op.activations = Format::f16;
+  op.data_bytes = 1e8;
+  op.flops = 1e9;
+  op.query_tokens = 1;
+  const double decode = seconds(op);
+  op.query_tokens = 512;
+  const double prompt = seconds(op);
+  d.engine.prompt_attention_factor = 0.5;
+  EXPECT_NEAR(seconds(op), 2 * prompt, 1e-9);
+  op.query_tokens = 1;
+  EXPECT_DOUBLE_EQ(seconds(op), decode);
+}
+
 TEST_F(OperatorTimes, SmoothCornerAddsWhereRoofsMeet) {
   for (auto& m : d.operators.matrix) m.sharpness = 1;
   Operator op = gemm(128, 8192, 8192);

@@ -158,6 +158,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("trains", &p.trains);
   l.flag("runs_tokens", &p.runs_tokens);
   l.flag("runs_graphs", &p.runs_graphs);
+  l.text("library", &p.library);
   l.text("tokens_engine", &p.tokens_engine);
   l.text("items_engine", &p.items_engine);
   l.flag("tf32_convolutions", &p.tf32_convolutions);
@@ -274,6 +275,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("integer_products", &p.integer_products);
   l.flag("own_products", &p.own_products);
   l.flag("half_accumulation", &p.half_accumulation);
+  l.texts("waiting_formats", &p.waiting_formats);
+  l.numbers("waiting_launches", &p.waiting_launches);
   l.number("score_bytes", &p.score_bytes);
   l.choice("autograd", kAutograd, &p.autograd);
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);

@@ -47,6 +47,12 @@ double EnginePolicy::fraction(int tensor) const {
   return f;
 }
 
+std::optional<double> EnginePolicy::waits(Format weights) const {
+  for (std::size_t i = 0; i < waiting_formats.size() && i < waiting_launches.size(); ++i)
+    if (waiting_formats[i] == info(weights).name) return waiting_launches[i];
+  return std::nullopt;
+}
+
 Bytes EnginePolicy::reserve(int tensor, int pipeline, Bytes card) const {
   const auto& graphs = tensor >= 4 ? tier_graphs_tp4 : tier_graphs;
   // At least 2,048 prefill tokens are reckoned with.

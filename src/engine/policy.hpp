@@ -110,6 +110,7 @@ struct RecomputeModules {
 
 struct EnginePolicy {
   std::string id;       // "vllm"
+  std::string library;  // of kernels that it shares with other engines, "ggml"; empty: its own
   std::string version;  // the entry used ("0.11"), may be empty
   bool trains = false, serves = false;
   bool runs_tokens = true;   // language models
@@ -211,6 +212,12 @@ struct EnginePolicy {
   bool integer_products = false;   // GGUF weights meet activations in 8 bit on integer units
   bool own_products = false;       // products in 16 and 8 bit by kernels of its own, no library's
   bool half_accumulation = false;  // 16-bit products are summed in 16 bit
+  // Modules of quantised matrices that wait for the device before they return, as "int8": the host
+  // launches the next kernel only then. Launches beyond that of a plain matrix, one each format.
+  std::vector<std::string> waiting_formats;
+  std::vector<double> waiting_launches;
+  // Extra launches of a module of this format that waits; nothing where it does not wait.
+  std::optional<double> waits(Format weights) const;
   // Bytes a score costs where scores are materialised: written, put through softmax, read.
   double score_bytes = 20;
   // ggml's graphs, as they decide what is alive at once. Masks in 32 bit, converted for flash

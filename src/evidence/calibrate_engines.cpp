@@ -88,7 +88,7 @@ EngineTable neutral_table() {
     const auto kind = static_cast<EngineKind>(k);
     const EngineCoefficients c = neutral_coefficients(kind);
     EngineEffect& e =
-        t.effects[effect_key({kind, {}, {}, {}, {}, {}, Format::unknown}, EngineLevel::kind)];
+        t.effects[effect_key({kind, {}, {}, {}, {}, {}, Format::unknown, {}}, EngineLevel::kind)];
     for (std::size_t p = 0; p < kEngineParameters; ++p)
       e.factor[p] = c.*engine_parameters()[p].field;
     t.errors[std::string(engine_kind_name(kind)) + "//"] = {0.3, 0.3, 0};
@@ -179,7 +179,8 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   f.measured = c.measured;
   f.fold = c.fold;
   f.subject = engine_subject(*engines.insert(s->engine.id).first, *cluster.accelerator, s->training,
-                             weight_class(*s->model, domain), stored_format(*s->model, domain));
+                             weight_class(*s->model, domain), stored_format(*s->model, domain),
+                             *engines.insert(s->engine.library).first);
   f.subject.own_products = s->engine.own_products;
   f.source = row.repository();
   f.group = f.source + " / " + std::string(row.text("metric"));

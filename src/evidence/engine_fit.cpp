@@ -24,14 +24,18 @@ double level_spread(EngineLevel level) {
     case EngineLevel::kind:
       return 1;
     case EngineLevel::weight_class:
+    case EngineLevel::library:
     case EngineLevel::engine:
       return 0.35;
+    case EngineLevel::library_class:
     case EngineLevel::engine_class:
       return 0.3;
     case EngineLevel::vendor:
       return 0.25;
     case EngineLevel::format:
     case EngineLevel::family:
+    case EngineLevel::library_format:
+    case EngineLevel::library_vendor:
     case EngineLevel::engine_format:
     case EngineLevel::engine_vendor:
     case EngineLevel::engine_family:
@@ -77,6 +81,9 @@ double parameter_spread(EngineParameter p) {
       return 2.5;
     case EngineParameter::core_stream:
       return 2;
+    // Prompts' attention runs on matrix units or on vector units, which are a factor of 8 apart.
+    case EngineParameter::prompt_attention:
+      return 3;
     case EngineParameter::fixed:
       return 1.5;
     case EngineParameter::convolution_k_half:
@@ -98,6 +105,7 @@ constexpr double kOfTables = 0.1;
 bool is_rate(EngineParameter p) {
   return p == EngineParameter::compute || p == EngineParameter::stream ||
          p == EngineParameter::core_stream || p == EngineParameter::attention ||
+         p == EngineParameter::prompt_attention ||
          p == EngineParameter::link;
 }
 
@@ -120,6 +128,8 @@ bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
     case EngineLevel::weight_class:
     case EngineLevel::format:
     case EngineLevel::family_class:
+    case EngineLevel::library_class:
+    case EngineLevel::library_format:
     case EngineLevel::engine_class:
     case EngineLevel::engine_format:
     case EngineLevel::engine_family_class:
@@ -146,7 +156,7 @@ class Fit {
     for (std::size_t l = 0; l < kEngineLevels; ++l)
       for (std::size_t r = 0; r < rows_.size(); ++r) {
         const std::string& key = keys[r][l];
-        if (count[key] < kFewestRows && l > 0) continue;
+        if (key.empty() || (count[key] < kFewestRows && l > 0)) continue;
         if (index_.emplace(key, names_.size()).second) {
           names_.push_back(key);
           levels_.push_back(static_cast<EngineLevel>(l));
@@ -171,7 +181,9 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);
         double spread = level_spread(levels_[e]) * parameter_spread(parameter);
-        const bool free_engines = kind == EngineKind::serve && levels_[e] == EngineLevel::engine;
+        const bool free_engines =
+            kind == EngineKind::serve &&
+            (levels_[e] == EngineLevel::engine || levels_[e] == EngineLevel::library);
         if (levels_[e] != EngineLevel::kind && !free_engines) spread *= kind_spread(kind);
         // Rates of all engines together are those that the operator tables timed.
         if (kind == EngineKind::serve && levels_[e] == EngineLevel::kind && is_rate(parameter))
@@ -230,8 +242,8 @@ class Fit {
   // Below the time of what it bounds an overhead changes nothing and has no slope: some jumps.
   void jump(double scale) {
     for (std::size_t e = 0; e < names_.size(); ++e) {
-      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::engine &&
-          levels_[e] != EngineLevel::engine_class)
+      if (levels_[e] != EngineLevel::kind && levels_[e] != EngineLevel::library &&
+          levels_[e] != EngineLevel::engine && levels_[e] != EngineLevel::engine_class)
         continue;
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);
@@ -448,12 +460,18 @@ EngineCoefficients neutral_coefficients(EngineKind kind) {
   c.step_overhead_seconds = 5e-4;
   c.request_overhead_seconds = 1e-3;
   if (kind == EngineKind::serve) c.core_stream = 16;
+  // Kernels between others hide half of their launches and ramps.
+  if (fitted_parameter(kind, EngineParameter::fixed)) c.fixed_factor = 0.5;
   switch (kind) {
     case EngineKind::train:
     case EngineKind::train_encoder:
       // Training launches some thirty kernels a layer from the host.
       c.layer_overhead_seconds = 1.5e-4;
       c.overlap = 0.8;
+      break;
+    case EngineKind::serve:
+      // So does a server that replays no graph.
+      c.layer_overhead_seconds = 1.5e-4;
       break;
     case EngineKind::train_graph:
       c.overlap = 0.8;
@@ -486,8 +504,10 @@ bool fitted_parameter(EngineKind kind, EngineParameter p) {
       return !graph;
     case EngineParameter::request_overhead:
     case EngineParameter::core_stream:
-    case EngineParameter::fixed:
+    case EngineParameter::prompt_attention:
       return kind == EngineKind::serve;
+    case EngineParameter::fixed:
+      return !training;
     case EngineParameter::link:
       return kind != EngineKind::serve_graph;
     case EngineParameter::overlap:

@@ -79,7 +79,7 @@ void add_stack(CostedPass& out, const Tables& t, const Stack& stack, const Pass&
     const std::size_t from = out.operators.size();
     for (const Operator& op : ops) add(out, t, op, count * op.repeat);
     const double layers = seconds_of(out, from);
-    out.host_floor += beyond(t.device, layers, count * layer_host_seconds(t, pass));
+    out.host_floor += with_layer_host(t, pass, ops, layers, count) - layers;
   }
   ops.clear();
   lower_embedding(stack, pass, ops);

@@ -60,6 +60,29 @@ TEST_F(Serving, TablesAreInterpolated) {
   EXPECT_DOUBLE_EQ(decode_step_seconds(t, plan, 16), 0.044);
 }
 
+// LLM.int8() waits for its outliers: nothing overlaps, and 50 launches more of seven modules make
+// eight layers' worth of launches.
+TEST_F(Serving, ModulesThatWaitAddTheirHost) {
+  t.engine.launch = Launch::eager;
+  t.device.engine.layer_overhead_seconds = 1e-3;
+  Pass pass;
+  pass.new_tokens = 1;
+  Operator linear;
+  linear.kind = OperatorKind::gemm;
+  linear.weights = Format::int8;
+  const OperatorList ops(7, linear);
+  EXPECT_DOUBLE_EQ(with_layer_host(t, pass, ops, 2e-3, 1), with_host(t.device, 2e-3, 1e-3));
+  t.engine.waiting_formats = {"int8"};
+  t.engine.waiting_launches = {50};
+  EXPECT_NEAR(with_layer_host(t, pass, ops, 2e-3, 1), 10e-3, 1e-15);
+  EXPECT_NEAR(with_layer_host(t, pass, ops, 6e-3, 3), 30e-3, 1e-15);
+  const OperatorList plain(7, Operator{});
+  EXPECT_DOUBLE_EQ(with_layer_host(t, pass, plain, 2e-3, 1), with_host(t.device, 2e-3, 1e-3));
+  // A replayed graph has no host to wait.
+  t.engine.launch = Launch::graphs;
+  EXPECT_DOUBLE_EQ(with_layer_host(t, pass, ops, 2e-3, 1), 2e-3);
+}
+
 TEST_F(Serving, CapturedGraphsMakeAStaircase) {
   t.engine.capture_batches = {1, 2, 4, 8, 16};
   EXPECT_DOUBLE_EQ(decode_step_seconds(t, plan, 5), step_of(8));
