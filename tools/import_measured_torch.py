@@ -201,6 +201,10 @@ def llama_recipes(r):
     into chunks of 2,048 tokens; configs/fsdp.py: fsdp_activation_checkpointing."""
     r["batch"], r["context_len"] = r["batch"] or "4", r["context_len"] or "2048"
     r["recompute"] = "full"
+    # transformers of that summer writes attention out; BetterTransformer's is an option.
+    r["fa"] = "1" if says(r, "flash attention") else "0"
+    # Releases here are pull requests: 41 stopped holding the model's outputs.
+    r["engine_version"] = "41" if says(r, "logits freed") else "0"
     if says(r, "limit_all_gathers=False"):
         r["reshard"] = "0"  # nothing keeps the host from gathering every layer ahead of its use
     if says(r, "pure_bf16"):
@@ -226,6 +230,24 @@ def amused(r):
 # examples/train/tuners/*/train.sh: what each method keeps, as for peft.
 SWIFT_TUNERS = {"adalora": "input", "boft": "input+delta", "bone": "none", "dora": "input",
                 "lora": "input", "neftune": "input", "olora": "input", "pissa": "input"}
+
+
+# Scripts of several cards without NPROC_PER_NODE: one process deals layers out to them
+# (device_map), as their first lines say or leave to the default.
+SWIFT_DEVICE_MAP = ("examples/models/qwen3_vl/transformers.sh",
+                    "examples/models/qwen3_next/transformers.sh")
+# Scripts outside tuners/ and multi-gpu/ whose --dataset is swift/self-cognition alone.
+SWIFT_SELF_COGNITION = ("examples/models/qwen3_next/transformers.sh",
+                        "examples/train/streaming/lazy_tokenize.sh")
+# --modules_to_save of embedding and head.
+SWIFT_ENDS = ("agent/loss_scale", "new_special_tokens")
+
+
+def swift_objective(r):
+    """What trains by another loss than the next token's: pairs of answers beside a reference model,
+    teachers, rewards; a head that scores in place of the vocabulary's."""
+    return bool(re.search(r"/(rlhf|grpo)/|/(packing/)?dpo(_vlm)?\.sh|"
+                          r"/(seq_cls|embedding|reranker)[/.]", r["source"]))
 
 
 def ms_swift(r):
@@ -262,14 +284,16 @@ def ms_swift(r):
             r["n_gpus"], r["pp"] = "4", "2"
         if "fsdp2" in r["source"]:
             r["zero_stage"], r["recompute"] = "3", "none"
-    elif re.search(r"/(rlhf|grpo)/|/packing/dpo", r["source"]):
-        r["offload"] = "other_method"  # pairs of answers, teachers, references, rewards
-    elif re.search(r"/(seq_cls|embedding|reranker)[/.]", r["source"]):
-        r["offload"] = "other_method"  # a head that scores in place of the vocabulary's
+    elif swift_objective(r):
+        r["offload"] = "other_method"
+    elif r["source"].endswith(SWIFT_SELF_COGNITION):
+        r["context_len"] = "128"
     elif not says(r, "packing=true"):
         r["trust"] = r["trust"] or "low"  # the length is a maximum, samples are shorter
-    if "agent/loss_scale" in r["source"]:
-        r["ends"] = "1"  # --modules_to_save embed_tokens lm_head
+    if r["source"].endswith(SWIFT_DEVICE_MAP):
+        r["pp"] = r["n_gpus"]
+    if has(r, *SWIFT_ENDS):
+        r["ends"] = "1"
     if r["task"] == "train-full":
         r["recipe"] = "pure_bf16"  # the model is loaded in torch_dtype, AdamW steps that
     if r["task"] == "train-lora" and not r["lora_targets"]:

@@ -22,6 +22,9 @@ enum class TrainRecipe : std::uint8_t {
   fp32
 };
 
+std::string_view recipe_name(TrainRecipe r);  // "mixed_16bit"
+std::optional<TrainRecipe> recipe_of(std::string_view name);
+
 enum class Optimizer : std::uint8_t {
   adamw,             // two moments
   adamw_8bit,        // two moments of one byte and a scale for each block of 256
@@ -39,7 +42,10 @@ std::optional<Optimizer> optimizer_of(std::string_view name);
 enum class CardSplit : std::uint8_t {
   layer,  // layers with their caches, in the order of the cards
   row,    // each matrix by its rows, over all cards
-  none    // one card has everything
+  none,   // one card has everything
+  // Tensor parallelism of newer releases: each card has a part of every matrix and of the caches.
+  tensor,  // llama.cpp (pull 19378)
+  graph    // ik_llama.cpp
 };
 std::string_view card_split_name(CardSplit s);
 std::optional<CardSplit> card_split_of(std::string_view name);
