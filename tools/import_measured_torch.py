@@ -37,7 +37,7 @@ def train(r):
     elif r["engine"] == "torchtune":
         torchtune(r)
     elif r["engine"] == "colossalchat" and says(r, "preference"):
-        r["offload"] = "other_method"  # DPO: a reference model beside the policy
+        r["offload"] = "other_method"  # the length of its samples is not stated
 
 
 # ---- litgpt ------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def llama_recipes(r):
     r["fa"] = "1" if says(r, "flash attention") else "0"
     # Releases here are pull requests: 41 stopped holding the model's outputs.
     r["engine_version"] = "41" if says(r, "logits freed") else "0"
-    if says(r, "limit_all_gathers=False"):
+    if says(r, "limit_all_gathers=False", "before pull/41"):
         r["reshard"] = "0"  # nothing keeps the host from gathering every layer ahead of its use
     if says(r, "pure_bf16"):
         r["recipe"] = "pure_bf16"
@@ -244,10 +244,29 @@ SWIFT_ENDS = ("agent/loss_scale", "new_special_tokens")
 
 
 def swift_objective(r):
-    """What trains by another loss than the next token's: pairs of answers beside a reference model,
-    teachers, rewards; a head that scores in place of the vocabulary's."""
-    return bool(re.search(r"/(rlhf|grpo)/|/(packing/)?dpo(_vlm)?\.sh|"
-                          r"/(seq_cls|embedding|reranker)[/.]", r["source"]))
+    """Losses other than the next token's. DPO and KTO hold a frozen reference model beside one that
+    trains whole, DPO runs both answers of a pair (swift/trainers/rlhf_trainer, concatenated_forward;
+    packed to the stated length, pairs fill it). Others: teachers, rewards, a head that scores in
+    place of the vocabulary's."""
+    if re.search(r"/(seq_cls|embedding|reranker|rm|gkd|ppo|grpo)[/.]|/train_reranker", r["source"]):
+        return "other"
+    if re.search(r"/(rlhf/)?kto[/.]", r["source"]):
+        return "kto"
+    if re.search(r"/dpo(_vlm)?[/.]", r["source"]):
+        return "dpo"
+    return "other" if re.search(r"/rlhf/", r["source"]) else ""
+
+
+def take_objective(r):
+    """Whether the row is predicted as it stands."""
+    objective = swift_objective(r)
+    if objective == "other":
+        r["offload"] = "other_method"
+    elif objective:
+        r["reference"] = "1"
+        if objective == "dpo" and not says(r, "packing=true"):
+            r["batch"] = str(2 * int(r["batch"] or 1))
+            r["global_batch"] = str(2 * int(r["global_batch"])) if r["global_batch"] else ""
 
 
 def ms_swift(r):
@@ -285,7 +304,9 @@ def ms_swift(r):
         if "fsdp2" in r["source"]:
             r["zero_stage"], r["recompute"] = "3", "none"
     elif swift_objective(r):
-        r["offload"] = "other_method"
+        take_objective(r)
+        if not says(r, "packing=true"):
+            r["trust"] = r["trust"] or "low"
     elif r["source"].endswith(SWIFT_SELF_COGNITION):
         r["context_len"] = "128"
     elif not says(r, "packing=true"):

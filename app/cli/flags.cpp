@@ -119,6 +119,7 @@ std::vector<Flag> make() {
        "adamw", 1, 0, kJobs, plan, false},
       {"recipe", "", K::choice, "mixed_16bit|mixed_fp32_grad|pure_bf16|autocast_fp32|fp32",
        M::doc_recipe, "", 1, 0, kJobs, plan, false},
+      {"reference-model", "", K::on_off, "", M::doc_reference, "", 1, 0, kJobs, plan, false},
       {"loss-chunks", "", K::whole, "N", M::doc_loss_chunks, "", 1, 65536, kJobs, plan, false},
       {"offload", "", K::list, "PARTS", M::doc_offload, "", 1, 0, kJobs, plan, false},
       {"no-reshard", "", K::on_off, "", M::doc_no_reshard, "", 1, 0, kJobs, plan, false},

@@ -357,6 +357,10 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
                 "--tp");
   p.expert = fixed.expert.value_or(1);
   if (!s.training) {
+    if (const std::int64_t layers = layers_of(s);
+        s.engine.remainder_last && p.pipeline > 1 && p.pipeline < layers)
+      p.last_stage_layers =
+          static_cast<std::int32_t>(layers - (p.pipeline - 1) * (layers / p.pipeline));
     p.micro_batch = fixed.micro_batch.value_or(0);
     if (p.micro_batch == 0) {
       p.micro_batch = 1;

@@ -37,6 +37,8 @@ std::optional<Error> refused_switches(const EnginePolicy& engine, const PlanRequ
   if (!training && asked.recipe)
     return refusal(message(M::only_training_has, "--recipe"), "--recipe",
                    message(M::try_flags, "--quant"));
+  if (!training && asked.reference)
+    return refusal(message(M::only_training_has, "--reference-model"), "--reference-model");
   if (!training && asked.loss_chunks)
     return refusal(message(M::only_training_has, "--loss-chunks"), "--loss-chunks");
   return std::nullopt;

@@ -96,6 +96,7 @@ void take_switches(const PlanRequest& fixed, Plan& plan) {
   plan.schedule = fixed.schedule.value_or(Schedule::one_f_one_b);
   plan.context_exchange = fixed.context_exchange.value_or(ContextExchange::ring);
   plan.optimizer = fixed.optimizer.value_or(Optimizer::adamw);
+  plan.reference = fixed.reference.value_or(false);
   plan.reshard = fixed.reshard.value_or(true);
   plan.offload_optimizer = fixed.offload_optimizer.value_or(false);
   plan.offload_weights = fixed.offload_weights.value_or(false);

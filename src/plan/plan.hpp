@@ -96,7 +96,8 @@ struct Plan {
   std::int32_t interleave_group = 0;   // micro-batches that a virtual stage takes in a row; 0: as
                                        // many as stages
   std::int32_t last_stage_layers = 0;  // of the model, on the last stage; 0: even shares
-  bool reshard = true;  // ZeRO-3: gathered weights are dropped after the forward pass
+  bool reference = false;  // a frozen copy of the model answers beside it (DPO, arXiv:2305.18290)
+  bool reshard = true;     // ZeRO-3: gathered weights are dropped after the forward pass
   TrainRecipe recipe = TrainRecipe::mixed_16bit;
   Optimizer optimizer = Optimizer::adamw;
   // Kept in host memory between uses.

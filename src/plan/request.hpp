@@ -20,6 +20,7 @@ struct PlanRequest {
   std::optional<double> expert_capacity;  // router's capacity factor; 0: tokens as they come
   std::optional<Recompute> recompute;
   std::optional<Optimizer> optimizer;
+  std::optional<bool> reference;  // see Plan
   std::optional<bool> reshard, offload_optimizer, offload_weights, offload_activations;
   std::optional<bool> sequence_parallel;
   std::optional<TrainRecipe> recipe;

@@ -56,6 +56,7 @@ JsonNode request_json(const PlanRequest& p) {
   put("attention_max_batch_bytes", p.attention_chunk_bytes);
   put("fused_moe", p.fused_experts);
   put("loss_chunks", p.loss_chunks);
+  put("reference_model", p.reference);
   put("gpu_layers", p.gpu_layers);
   put("experts_on_host", p.experts_on_host);
   if (p.card_split) out.set("split_mode", card_split_name(*p.card_split));
