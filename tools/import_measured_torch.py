@@ -315,6 +315,8 @@ def ms_swift(r):
         r["pp"] = r["n_gpus"]
     if has(r, *SWIFT_ENDS):
         r["ends"] = "1"
+    if r["source"].endswith("packing/dpo_vlm.sh"):
+        r["n_gpus"] = "4"  # NPROC_PER_NODE; the header speaks of one
     if r["task"] == "train-full":
         r["recipe"] = "pure_bf16"  # the model is loaded in torch_dtype, AdamW steps that
     if r["task"] == "train-lora" and not r["lora_targets"]:
