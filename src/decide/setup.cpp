@@ -280,9 +280,26 @@ const char* flag_of(const Message& reason) {
   return "--on";
 }
 
+namespace {
+
+// The division that the engine has instead of the one that was asked for.
+std::optional<Message> instead_of(const Setup& s, const PlanRequest& fixed, const Message& reason) {
+  const bool tensor = message_id(DecideMessage::engine_without_tensor_parallel) == reason.id;
+  const bool pipeline = message_id(DecideMessage::engine_without_pipeline_parallel) == reason.id;
+  if (!tensor && !pipeline) return std::nullopt;
+  const char* flag = tensor && s.engine.pipeline_parallel   ? "--pp "
+                     : pipeline && s.engine.tensor_parallel ? "--tp "
+                                                            : "--dp ";
+  const std::int32_t ranks = (tensor ? fixed.tensor : fixed.pipeline).value_or(2);
+  return message(DecideMessage::try_flags, flag + std::to_string(ranks));
+}
+
+}  // namespace
+
 Error no_plan(const Setup& s, const PlanRequest& fixed, const std::optional<Message>& reason) {
   const int cards = s.cluster.count();
-  if (reason) return {ErrorCode::bad_argument, *reason, flag_of(*reason), std::nullopt};
+  if (reason)
+    return {ErrorCode::bad_argument, *reason, flag_of(*reason), instead_of(s, fixed, *reason)};
   std::int64_t ranks = 1;
   for (const auto& degree : {fixed.tensor, fixed.pipeline, fixed.context, fixed.data})
     ranks *= degree.value_or(1);
