@@ -36,22 +36,6 @@ double in_flight(const Plan& plan, int stage) {
 
 }  // namespace
 
-// cuBLAS: torch takes a workspace for each pair of handle and stream, and each host thread that
-// multiplies (forward's and autograd's) has a handle (aten/src/ATen/cuda/CublasHandlePool.cpp: 32
-// MiB on capability 9.0 and 10.0, 8.1 MiB elsewhere; repeatable results set
-// CUBLAS_WORKSPACE_CONFIG). Transformer Engine keeps one of its own, and one for each stream of
-// grouped products (transformer_engine/pytorch/module/base.py: 32 MiB from capability 9 on, 4 MiB
-// before).
-double MemoryModel::workspace_bytes(bool experts) const {
-  const bool large = capability_ == 9 || capability_ == 10;
-  const Bytes blas = engine_.deterministic ? engine_.blas_workspace_deterministic
-                     : large               ? engine_.blas_workspace_hopper
-                                           : engine_.blas_workspace;
-  const Bytes own = capability_ >= 9 ? engine_.kernel_workspace_hopper : engine_.kernel_workspace;
-  const double streams = experts && engine_.grouped_experts ? d(engine_.expert_streams) : 0;
-  return d(engine_.blas_threads) * blas.in_base() + (1 + streams) * own.in_base();
-}
-
 template <class Recorder>
 RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& recorder) const {
   RankMemory m;
@@ -106,6 +90,14 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   if (plan.reference && !tuning_) {
     dense_weights += 2 * dense.parameters();
     expert_weights += 2 * experts.parameters();
+    recorder.step([&] {
+      return DerivationStep{
+          &memory_formula::reference,
+          2 * (dense.parameters() + experts.parameters()),
+          "B",
+          "reference",
+          {{"dense", 2 * dense.parameters(), "B"}, {"experts", 2 * experts.parameters(), "B"}}};
+    });
   }
   const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_parts) + tower;
   m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3) + kept_whole;
@@ -322,6 +314,14 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                             : 0;
   const double held = engine_.outputs_held ? caches + 4 * head_tokens * loss_rows : 0;
   const double held_caches = engine_.outputs_held ? caches : 0;
+  if (caches > 0)
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::forward_caches,
+                            caches,
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"micro_batches", 1, ""}, {"bytes_per_micro_batch", caches, "B"}}};
+    });
   // Loss and the backward of the last layer follow each other.
   m[MemoryTerm::activations] = activations;
   if (loss + caches > transient + held) {
@@ -393,6 +393,16 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   m[MemoryTerm::workspaces] = workspace_bytes(has_experts);
   m[MemoryTerm::fragmentation] =
       engine_.fragmentation * (m[MemoryTerm::activations] + m[MemoryTerm::logits]);
+  if (engine_.fragmentation > 0)
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::fragmentation,
+                            m[MemoryTerm::fragmentation],
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"share", engine_.fragmentation, "", engine_.fact_id("fragmentation")},
+                             {"activations", m[MemoryTerm::activations], "B"},
+                             {"logits", m[MemoryTerm::logits], "B"}}};
+    });
   add_runtime(plan, m, recorder);
   return m;
 }
