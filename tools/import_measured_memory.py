@@ -276,6 +276,9 @@ def megatron_swift(r, text):
         r["optimizer"] = "muon"
     if int(r["ep"] or 1) > int(r["n_gpus"] or 1):
         r["n_gpus"] = r["ep"]  # the scripts' nproc_per_node; a header may speak of one card
+    torch.take_objective(r)
+    if has(r, *torch.SWIFT_ENDS):
+        r["ends"] = "1"
     m = re.match(r"megatron_output/([^/]+)/", r["model"])
     if m:
         r["model"] = "Qwen/" + m[1]  # trained on from a checkpoint of its own

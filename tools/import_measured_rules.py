@@ -44,7 +44,7 @@ MEMORY_COLUMNS = (
     "source_len q_lora_rank shared_ffn dense_layers mtp_layers eight_bit_weights "
     "recipe optimizer trainable keeps ends dora "
     "gpu_layers amb fmoe host_mib host_mapped "
-    "reported_gib max_sequences captures offload_activations reshard"
+    "reported_gib max_sequences captures offload_activations reshard reference"
 ).split() + COMMON_TAIL
 
 class Suspects:

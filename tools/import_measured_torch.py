@@ -37,7 +37,7 @@ def train(r):
     elif r["engine"] == "torchtune":
         torchtune(r)
     elif r["engine"] == "colossalchat" and says(r, "preference"):
-        r["offload"] = "other_method"  # DPO: a reference model beside the policy
+        r["offload"] = "other_method"  # the length of its samples is not stated
 
 
 # ---- litgpt ------------------------------------------------------------------------------------
@@ -201,7 +201,11 @@ def llama_recipes(r):
     into chunks of 2,048 tokens; configs/fsdp.py: fsdp_activation_checkpointing."""
     r["batch"], r["context_len"] = r["batch"] or "4", r["context_len"] or "2048"
     r["recompute"] = "full"
-    if says(r, "limit_all_gathers=False"):
+    # transformers of that summer writes attention out; BetterTransformer's is an option.
+    r["fa"] = "1" if says(r, "flash attention") else "0"
+    # Releases here are pull requests: 41 stopped holding the model's outputs.
+    r["engine_version"] = "41" if says(r, "logits freed") else "0"
+    if says(r, "limit_all_gathers=False", "before pull/41"):
         r["reshard"] = "0"  # nothing keeps the host from gathering every layer ahead of its use
     if says(r, "pure_bf16"):
         r["recipe"] = "pure_bf16"
@@ -226,6 +230,43 @@ def amused(r):
 # examples/train/tuners/*/train.sh: what each method keeps, as for peft.
 SWIFT_TUNERS = {"adalora": "input", "boft": "input+delta", "bone": "none", "dora": "input",
                 "lora": "input", "neftune": "input", "olora": "input", "pissa": "input"}
+
+
+# Scripts of several cards without NPROC_PER_NODE: one process deals layers out to them
+# (device_map), as their first lines say or leave to the default.
+SWIFT_DEVICE_MAP = ("examples/models/qwen3_vl/transformers.sh",
+                    "examples/models/qwen3_next/transformers.sh")
+# Scripts outside tuners/ and multi-gpu/ whose --dataset is swift/self-cognition alone.
+SWIFT_SELF_COGNITION = ("examples/models/qwen3_next/transformers.sh",
+                        "examples/train/streaming/lazy_tokenize.sh")
+# --modules_to_save of embedding and head.
+SWIFT_ENDS = ("agent/loss_scale", "new_special_tokens")
+
+
+def swift_objective(r):
+    """Losses other than the next token's. DPO and KTO hold a frozen reference model beside one that
+    trains whole, DPO runs both answers of a pair (swift/trainers/rlhf_trainer, concatenated_forward;
+    packed to the stated length, pairs fill it). Others: teachers, rewards, a head that scores in
+    place of the vocabulary's."""
+    if re.search(r"/(seq_cls|embedding|reranker|rm|gkd|ppo|grpo)[/.]|/train_reranker", r["source"]):
+        return "other"
+    if re.search(r"/(rlhf/)?kto[/.]", r["source"]):
+        return "kto"
+    if re.search(r"/dpo(_vlm)?[/.]", r["source"]):
+        return "dpo"
+    return "other" if re.search(r"/rlhf/", r["source"]) else ""
+
+
+def take_objective(r):
+    """Whether the row is predicted as it stands."""
+    objective = swift_objective(r)
+    if objective == "other":
+        r["offload"] = "other_method"
+    elif objective:
+        r["reference"] = "1"
+        if objective == "dpo" and not says(r, "packing=true"):
+            r["batch"] = str(2 * int(r["batch"] or 1))
+            r["global_batch"] = str(2 * int(r["global_batch"])) if r["global_batch"] else ""
 
 
 def ms_swift(r):
@@ -262,14 +303,20 @@ def ms_swift(r):
             r["n_gpus"], r["pp"] = "4", "2"
         if "fsdp2" in r["source"]:
             r["zero_stage"], r["recompute"] = "3", "none"
-    elif re.search(r"/(rlhf|grpo)/|/packing/dpo", r["source"]):
-        r["offload"] = "other_method"  # pairs of answers, teachers, references, rewards
-    elif re.search(r"/(seq_cls|embedding|reranker)[/.]", r["source"]):
-        r["offload"] = "other_method"  # a head that scores in place of the vocabulary's
+    elif swift_objective(r):
+        take_objective(r)
+        if not says(r, "packing=true"):
+            r["trust"] = r["trust"] or "low"
+    elif r["source"].endswith(SWIFT_SELF_COGNITION):
+        r["context_len"] = "128"
     elif not says(r, "packing=true"):
         r["trust"] = r["trust"] or "low"  # the length is a maximum, samples are shorter
-    if "agent/loss_scale" in r["source"]:
-        r["ends"] = "1"  # --modules_to_save embed_tokens lm_head
+    if r["source"].endswith(SWIFT_DEVICE_MAP):
+        r["pp"] = r["n_gpus"]
+    if has(r, *SWIFT_ENDS):
+        r["ends"] = "1"
+    if r["source"].endswith("packing/dpo_vlm.sh"):
+        r["n_gpus"] = "4"  # NPROC_PER_NODE; the header speaks of one
     if r["task"] == "train-full":
         r["recipe"] = "pure_bf16"  # the model is loaded in torch_dtype, AdamW steps that
     if r["task"] == "train-lora" and not r["lora_targets"]:

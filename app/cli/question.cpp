@@ -42,6 +42,12 @@ std::optional<E> choose(const Settings& s, std::string_view name,
   return std::nullopt;
 }
 
+std::optional<bool> switched(const Settings& s, std::string_view name) {
+  const Setting* set = s.find(name);
+  if (!set) return std::nullopt;
+  return set->text == "on";
+}
+
 std::optional<Format> format_setting(const Settings& s, std::string_view name) {
   const Setting* set = s.find(name);
   if (!set) return std::nullopt;
@@ -157,6 +163,18 @@ void read_plan(Reader& r, Asking& a) {
   if (const Setting* sm = s.find("split-mode")) plan.card_split = card_split_of(sm->text);
   r.take("main-gpu", parse_whole, plan.main_card);
   r.take("tensor-split", parse_shares, plan.card_shares);
+  plan.flash_attention = switched(s, "flash-attention");
+  r.take("max-num-batched-tokens", parse_whole, plan.chunk_tokens);
+  r.take("max-num-seqs", parse_whole, plan.max_sequences);
+  r.take("mla", parse_whole, plan.latent_mode);
+  std::optional<std::int64_t> mebibytes_at_once;
+  r.take("attention-max-batch", parse_whole, mebibytes_at_once);
+  if (mebibytes_at_once)
+    plan.attention_chunk_bytes = mebibytes(static_cast<double>(*mebibytes_at_once)).in_base();
+  plan.fused_experts = switched(s, "fused-moe");
+  if (const Setting* o = s.find("recipe")) plan.recipe = recipe_of(o->text);
+  if (s.on("reference-model")) plan.reference = true;
+  r.take("loss-chunks", parse_whole, plan.loss_chunks);
   plan.recompute = choose<Recompute>(
       s, "recompute",
       {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}});

@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/fact_values.hpp"
+
 namespace trigon {
 namespace {
 
 constexpr std::string_view kGraph = "graph-", kEncoder = "encoder-";
-
-std::string text(const FactGroup& g, const char* key) {
-  const Fact* f = find_fact(g.facts, key);
-  const auto* v = f ? std::get_if<std::string>(&f->value) : nullptr;
-  return v ? *v : std::string();
-}
-
-double number(const FactGroup& g, const char* key, double otherwise) {
-  const Fact* f = find_fact(g.facts, key);
-  const auto* v = f ? std::get_if<double>(&f->value) : nullptr;
-  return v ? *v : otherwise;
-}
 
 std::string joined(std::string_view kind, std::string_view engine, std::string_view scope,
                    std::string_view cls, std::string_view format) {
@@ -197,23 +187,22 @@ EngineTable read_engine_table(const FactSheet& sheet) {
   table.id = sheet.id;
   for (const FactGroup& g : sheet.groups) {
     if (g.name != "effect") {
-      EngineErrors e{number(g, "compute", 0), number(g, "stream", 0),
-                     static_cast<std::int64_t>(number(g, "rows", 0))};
-      (g.name == "error"
-           ? table.errors
-           : table.strange)[text(g, "kind") + "/" + text(g, "engine") + "/" + text(g, "family")] =
-          e;
+      EngineErrors e{number_of(g, "compute", 0), number_of(g, "stream", 0),
+                     static_cast<std::int64_t>(number_of(g, "rows", 0))};
+      (g.name == "error" ? table.errors
+                         : table.strange)[text_of(g, "kind") + "/" + text_of(g, "engine") + "/" +
+                                          text_of(g, "family")] = e;
       continue;
     }
-    const std::string key = joined(text(g, "kind"), text(g, "engine"), text(g, "scope"),
-                                   text(g, "class"), text(g, "format"));
-    const bool whole = key == joined(text(g, "kind"), {}, {}, {}, {});
+    const std::string key = joined(text_of(g, "kind"), text_of(g, "engine"), text_of(g, "scope"),
+                                   text_of(g, "class"), text_of(g, "format"));
+    const bool whole = key == joined(text_of(g, "kind"), {}, {}, {}, {});
     EngineEffect e;
     for (std::size_t p = 0; p < kEngineParameters; ++p) {
       const ParameterInfo& info = engine_parameters()[p];
-      e.factor[p] = number(g, info.name, whole ? EngineCoefficients{}.*info.field : 1);
+      e.factor[p] = number_of(g, info.name, whole ? EngineCoefficients{}.*info.field : 1);
     }
-    e.rows = static_cast<std::int64_t>(number(g, "rows", 0));
+    e.rows = static_cast<std::int64_t>(number_of(g, "rows", 0));
     table.effects[key] = e;
   }
   return table;

@@ -144,9 +144,23 @@ TEST(Placement, WhatEnginesCannotDoIsRefused) {
   refused("--split-mode", ErrorCode::unsupported);
   q.plan.card_shares = {{3, 1}};
   refused("--tensor-split", ErrorCode::unsupported);
+  q.plan.latent_mode = 1;
+  refused("--mla", ErrorCode::unsupported);
+  q.plan.flash_attention = false;
+  refused("--flash-attention", ErrorCode::unsupported);
+  q.plan.recipe = TrainRecipe::pure_bf16;
+  refused("--recipe", ErrorCode::unsupported);
   q.engine = "llama.cpp-vulkan";
   q.plan.card_split = CardSplit::row;
   refused("--split-mode", ErrorCode::unsupported);
+  q.plan.max_sequences = 8;
+  refused("--max-num-seqs", ErrorCode::unsupported);
+  for (CardSplit parts : {CardSplit::tensor, CardSplit::graph})
+    for (const char* engine : {"llama.cpp", "ik_llama.cpp"}) {
+      q.engine = engine;
+      q.plan.card_split = parts;
+      refused("--split-mode", ErrorCode::unsupported);
+    }
   q.engine = "llama.cpp";
   q.plan.card_shares = {{3, 1, 1}};
   refused("--tensor-split", ErrorCode::bad_argument);

@@ -155,6 +155,14 @@ class Advisor {
         return tensorrt_llm(c);
       case OomTool::llama_cpp:
         return llama(c);
+      case OomTool::tgi: {
+        const auto n = figure(F::batch_tokens);
+        add(with_count("--max-batch-prefill-tokens", n && *n > 1024 ? std::floor(*n / 2) : 2048),
+            M::oom_smaller_prefill);
+        add("--quantize fp8", M::oom_fewer_bits);
+        add("--num-shard 2", M::oom_split);
+        return;
+      }
       case OomTool::xla:
         add("XLA_PYTHON_CLIENT_MEM_FRACTION=0.95", M::oom_xla_fraction);
         add("jax.checkpoint", M::oom_recompute);

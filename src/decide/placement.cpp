@@ -21,6 +21,17 @@ std::optional<Error> refused_placement(const EnginePolicy& engine, const PlanReq
     return refusal(ErrorCode::unsupported, message(M::engine_keeps_layers, engine.id),
                    asked.gpu_layers ? "--gpu-layers" : "--experts-on-host", other);
   const CardSplit split = asked.card_split.value_or(CardSplit::layer);
+  // Buffers of every card have full size (ggml-org/llama.cpp issue 23937), which matrices and
+  // caches lie where follows from the graph of each architecture (llama_meta_device_get_split_
+  // state; ik_llama.cpp's llama-load-tensors.cpp).
+  if (split == CardSplit::tensor || split == CardSplit::graph) {
+    const bool own = engine.card_shares && engine.latent_expanded == (split == CardSplit::graph);
+    const auto name = std::string(card_split_name(split));
+    return refusal(ErrorCode::unsupported,
+                   own ? message(M::split_mode_not_modelled, engine.id, name)
+                       : message(M::engine_without_split_mode, engine.id, name),
+                   "--split-mode", message(M::try_flags, "--split-mode layer"));
+  }
   if (split == CardSplit::row && engine.row_split == RowSplit::never)
     return refusal(ErrorCode::unsupported, message(M::engine_without_row_split, engine.id),
                    "--split-mode", other);

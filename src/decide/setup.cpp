@@ -5,6 +5,7 @@
 
 #include "decide/placement.hpp"
 #include "decide/support.hpp"
+#include "decide/switches.hpp"
 #include "hardware/parse.hpp"
 #include "job/complete.hpp"
 #include "plan/legality.hpp"
@@ -92,6 +93,9 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   if (auto refused = refused_placement(*engine, q.plan, cluster.count()))
     return tl::unexpected(std::move(*refused));
   s.training = q.job.kind == JobKind::train || q.job.kind == JobKind::finetune;
+  if (!q.measured)
+    if (auto refused = refused_switches(*engine, q.plan, s.training))
+      return tl::unexpected(std::move(*refused));
   if (s.training ? !engine->trains : !engine->serves)
     return fail(ErrorCode::unsupported,
                 s.training ? message(EngineMessage::engine_does_not_train, engine->id)
@@ -136,35 +140,7 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
     return tl::unexpected(std::move(*refused));
-  if (q.plan.flash_attention) s.engine.flash_attention = *q.plan.flash_attention;
-  // Compilers choose the layout of what they compile.
-  if (q.plan.channels_first) s.engine.channels_first &= *q.plan.channels_first;
-  if (q.plan.dropout) {
-    s.engine.dropout_masks = *q.plan.dropout;
-    s.engine.dropout_stated = true;
-  }
-  if (q.plan.deterministic) s.engine.deterministic = *q.plan.deterministic;
-  if (q.plan.eight_bit_weights) s.engine.eight_bit_weights = *q.plan.eight_bit_weights;
-  if (q.plan.trains_drafts) s.engine.trains_drafts = *q.plan.trains_drafts;
-  if (q.plan.grouped_experts) s.engine.grouped_experts = *q.plan.grouped_experts;
-  if (q.plan.recompute_modules) s.engine.selective = *q.plan.recompute_modules;
-  if (q.plan.fused_loss.value_or(false) && s.engine.fused_loss_bytes_per_logit > 0)
-    s.engine.loss_bytes_per_logit = s.engine.fused_loss_bytes_per_logit;
-  if (q.plan.latent_mode) {
-    s.engine.mla_absorbed = *q.plan.latent_mode > 0;
-    s.engine.latent_mode = static_cast<int>(std::clamp<std::int64_t>(*q.plan.latent_mode, 0, 3));
-  }
-  if (q.plan.attention_chunk_bytes) s.engine.attention_chunk = bytes(*q.plan.attention_chunk_bytes);
-  if (q.plan.fused_experts) s.engine.fused_experts = *q.plan.fused_experts;
-  if (q.plan.chunk_tokens && s.engine.micro_batch_tokens > 0)
-    s.engine.micro_batch_tokens = *q.plan.chunk_tokens;
-  else if (q.plan.chunk_tokens && s.engine.max_batched_tokens > 0)
-    s.engine.max_batched_tokens = *q.plan.chunk_tokens;
-  auto limit = [](std::int64_t n) { return n > 0 ? n : -1; };
-  if (q.plan.media_images) s.engine.media_images = limit(*q.plan.media_images);
-  if (q.plan.media_films) s.engine.media_films = limit(*q.plan.media_films);
-  if (q.plan.max_sequences) s.engine.max_sequences = *q.plan.max_sequences;
-  if (q.plan.captured_graphs) s.engine.captured_graphs = q.plan.captured_graphs;
+  take_engine_switches(q.plan, s.engine);
   if (q.plan.card_split == CardSplit::none && cluster.count() > 1) {
     s.cluster.per_node = s.cluster.nodes = 1;
     s.cluster.inter.reset();
@@ -304,9 +280,26 @@ const char* flag_of(const Message& reason) {
   return "--on";
 }
 
+namespace {
+
+// The division that the engine has instead of the one that was asked for.
+std::optional<Message> instead_of(const Setup& s, const PlanRequest& fixed, const Message& reason) {
+  const bool tensor = message_id(DecideMessage::engine_without_tensor_parallel) == reason.id;
+  const bool pipeline = message_id(DecideMessage::engine_without_pipeline_parallel) == reason.id;
+  if (!tensor && !pipeline) return std::nullopt;
+  const char* flag = tensor && s.engine.pipeline_parallel   ? "--pp "
+                     : pipeline && s.engine.tensor_parallel ? "--tp "
+                                                            : "--dp ";
+  const std::int32_t ranks = (tensor ? fixed.tensor : fixed.pipeline).value_or(2);
+  return message(DecideMessage::try_flags, flag + std::to_string(ranks));
+}
+
+}  // namespace
+
 Error no_plan(const Setup& s, const PlanRequest& fixed, const std::optional<Message>& reason) {
   const int cards = s.cluster.count();
-  if (reason) return {ErrorCode::bad_argument, *reason, flag_of(*reason), std::nullopt};
+  if (reason)
+    return {ErrorCode::bad_argument, *reason, flag_of(*reason), instead_of(s, fixed, *reason)};
   std::int64_t ranks = 1;
   for (const auto& degree : {fixed.tensor, fixed.pipeline, fixed.context, fixed.data})
     ranks *= degree.value_or(1);
@@ -381,6 +374,10 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
                 "--tp");
   p.expert = fixed.expert.value_or(1);
   if (!s.training) {
+    if (const std::int64_t layers = layers_of(s);
+        s.engine.remainder_last && p.pipeline > 1 && p.pipeline < layers)
+      p.last_stage_layers =
+          static_cast<std::int32_t>(layers - (p.pipeline - 1) * (layers / p.pipeline));
     p.micro_batch = fixed.micro_batch.value_or(0);
     if (p.micro_batch == 0) {
       p.micro_batch = 1;

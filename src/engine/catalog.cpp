@@ -266,6 +266,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("repacks_beside_cards", &p.repacks_beside_cards);
   l.flag("rounds_by_type", &p.rounds_by_type);
   l.number("pipeline_input_copies", &p.pipeline_input_copies);
+  l.flag("remainder_last", &p.remainder_last);
   l.whole("pipeline_passes", &p.pipeline_passes);
   l.whole("widened_rows", &p.widened_rows);
   l.whole("gathered_rows", &p.gathered_rows);
@@ -285,6 +286,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.number("flash_capability_min", &p.flash_capability_min);
   l.number("fused_loss_bytes_per_logit", &p.fused_loss_bytes_per_logit);
   l.whole("loss_chunks", &p.loss_chunks);
+  l.flag("caches_in_training", &p.caches_in_training);
+  l.flag("outputs_held", &p.outputs_held);
   l.whole("blas_threads", &p.blas_threads);
   l.mebi("blas_workspace_mib", &p.blas_workspace);
   l.mebi("blas_workspace_hopper_mib", &p.blas_workspace_hopper);

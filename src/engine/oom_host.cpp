@@ -1,6 +1,6 @@
 // Host memory: refused allocations (c10/core/CPUAllocator.cpp, numpy, glibc, SGLang's
 // "Not enough host memory"), the kernel's out-of-memory killer (mm/oom_kill.c), containers and
-// launchers that report a signal 9.
+// launchers that report a signal 9, Slurm (src/interfaces/cgroup.c: "Detected %d oom_kill event").
 
 #include "engine/oom_readers.hpp"
 #include "engine/oom_text.hpp"
@@ -47,7 +47,7 @@ std::optional<OomEvent> read_host_oom(const OomPassage& p) {
   for (std::string_view words :
        {"OOMKilled", "oom-kill:constraint", "is killed by signal: Killed", "Signals.SIGKILL",
         "Signal 9 (SIGKILL)", "exitcode: -9", "exitcode  : -9", "exit code 137", "exit code: 137",
-        "invoked oom-killer"})
+        "invoked oom-killer", "oom_kill event", "oom-kill event", "have been OOM Killed"})
     if (has(line, words)) return e;
   // What a shell prints: the word alone, or after a number of a job.
   std::string_view word = line;

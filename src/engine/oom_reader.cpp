@@ -243,18 +243,32 @@ std::string_view oom_component_name(OomComponent c) {
 
 std::string_view oom_tool_name(OomTool t) {
   static constexpr std::string_view kNames[] = {
-      "pytorch",   "vllm", "sglang",      "tensorrt-llm", "llama.cpp", "transformers",
-      "deepspeed", "fsdp", "megatron-lm", "xla",          "nccl",      "host"};
+      "pytorch", "vllm",        "sglang", "tensorrt-llm", "llama.cpp", "transformers", "deepspeed",
+      "fsdp",    "megatron-lm", "xla",    "nccl",         "host",      "tgi"};
   return kNames[static_cast<std::size_t>(t)];
 }
 
 std::string_view oom_kind_name(OomKind k) {
-  static constexpr std::string_view kNames[] = {
-      "allocation",          "device_error",      "no_kv_blocks",  "kv_too_short",
-      "free_below_fraction", "sampler_warmup",    "graph_capture", "static_fraction",
-      "kv_pool_full",        "executor_creation", "buffer",        "modules_on_host",
-      "collective",          "library_handle",    "xla",           "host_allocation",
-      "host_killed",         "shared_memory",     "estimate"};
+  static constexpr std::string_view kNames[] = {"allocation",
+                                                "device_error",
+                                                "no_kv_blocks",
+                                                "kv_too_short",
+                                                "free_below_fraction",
+                                                "sampler_warmup",
+                                                "graph_capture",
+                                                "static_fraction",
+                                                "kv_pool_full",
+                                                "executor_creation",
+                                                "buffer",
+                                                "modules_on_host",
+                                                "collective",
+                                                "library_handle",
+                                                "xla",
+                                                "host_allocation",
+                                                "host_killed",
+                                                "shared_memory",
+                                                "prefill_warmup",
+                                                "estimate"};
   return kNames[static_cast<std::size_t>(k)];
 }
 

@@ -49,7 +49,8 @@ enum class OomTool : std::uint8_t {
   megatron,
   xla,
   nccl,
-  host
+  host,
+  tgi
 };
 std::string_view oom_tool_name(OomTool t);  // "llama.cpp": an engine's id where it is one
 
@@ -73,6 +74,7 @@ enum class OomKind : std::uint8_t {
   host_allocation,      // host memory was refused
   host_killed,          // the kernel or a container ended the process
   shared_memory,        // /dev/shm of data loader workers
+  prefill_warmup,       // TGI: the largest prefill did not fit at the start
   estimate              // DeepSpeed's table of needs: nothing failed
 };
 std::string_view oom_kind_name(OomKind k);

@@ -134,12 +134,22 @@ std::optional<OomEvent> read_tensorrt_llm(const OomPassage& p) {
   return std::nullopt;
 }
 
+// text_generation_server/models: what warmup raises, and the router passes on.
+std::optional<OomEvent> read_tgi(const OomPassage& p) {
+  if (!has(p.line, "Not enough memory to handle ") || !has(p.text, "prefill tokens"))
+    return std::nullopt;
+  OomEvent e = event(p, OomKind::prefill_warmup, OomTool::tgi, C::activations);
+  e.figures[F::batch_tokens] = number_after(p.text, "Not enough memory to handle ");
+  return e;
+}
+
 }  // namespace
 
 std::optional<OomEvent> read_serving_oom(const OomPassage& p) {
   if (auto e = read_vllm(p)) return e;
   if (auto e = read_sglang(p)) return e;
   if (auto e = read_tensorrt_llm(p)) return e;
+  if (auto e = read_tgi(p)) return e;
   if (has(p.line, "Some modules are dispatched on the CPU or the disk"))
     return event(p, OomKind::modules_on_host, OomTool::transformers, C::weights);
   return std::nullopt;

@@ -128,6 +128,9 @@ std::optional<OomEvent> read_torch_oom(const OomPassage& p) {
     if (has(p.text, "ried to allocate") || after.empty() || after[0] == '.')
       return allocation(p, device);
   }
+  // A logger that wraps lines into a column puts its own words between the two.
+  if (auto at = line.find("out of memory. Tried to allocate "); at != line.npos && at > 0)
+    if (line.find_first_not_of(" \t\r") == at) return allocation(p, "");
   if (has(line, "MPS backend out of memory")) return allocation(p, "MPS");
 
   OomEvent e;

@@ -198,6 +198,7 @@ struct EnginePolicy {
   bool quantises_head = false;       // formats of single parameters are applied to the head as well
   bool compute_buffer = false;       // ggml: one buffer per device, sized for a micro-batch
   double pipeline_input_copies = 1;  // ggml: of masks and embeddings, with several devices
+  bool remainder_last = false;       // layers that do not divide over stages go to the last one
   // Passes of prompts that may be inside a pipeline at once; 0: as many as it has stages.
   std::int64_t pipeline_passes = 0;
   // A quantised matrix without integer products is widened to 16 bit first where it meets so many
@@ -245,8 +246,11 @@ struct EnginePolicy {
 
   // Training.
   Autograd autograd = Autograd::eager;
-  double loss_bytes_per_logit = 0;        // live at the loss: logits, their copies and gradient
-  double loss_traffic_bytes = 0;          // read and written for each logit, forward and backward
+  double loss_bytes_per_logit = 0;  // live at the loss: logits, their copies and gradient
+  double loss_traffic_bytes = 0;    // read and written for each logit, forward and backward
+  // The forward pass of training makes caches of keys and values (use_cache), which live until it
+  // returns; the caller holds all outputs through the backward pass.
+  bool caches_in_training = false, outputs_held = false;
   double fused_loss_bytes_per_logit = 0;  // the same of its fused loss, which is asked for
   std::int64_t loss_chunks = 1;           // the loss is computed on this many slices
   bool gradients_persist = false;   // gradient buffers live through forward (Megatron, DeepSpeed)

@@ -8,15 +8,6 @@
 namespace trigon {
 namespace {
 
-std::optional<TrainRecipe> recipe_of(std::string_view name) {
-  if (name == "pure_bf16") return TrainRecipe::pure_bf16;
-  if (name == "mixed_16bit") return TrainRecipe::mixed_16bit;
-  if (name == "mixed_fp32_grad") return TrainRecipe::mixed_fp32_grad;
-  if (name == "autocast_fp32") return TrainRecipe::autocast_fp32;
-  if (name == "fp32") return TrainRecipe::fp32;
-  return std::nullopt;
-}
-
 // "input+delta": see AdapterForm.
 std::optional<AdapterForm> form_of(std::string_view keeps) {
   AdapterForm f;

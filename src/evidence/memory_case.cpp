@@ -169,6 +169,7 @@ void take_switches(const Row& row, PlanRequest& p) {
   if (row.whole("mtp_layers").value_or(0) > 0) p.trains_drafts = true;
   p.offload_activations = stated(row, "offload_activations");
   p.reshard = stated(row, "reshard");
+  p.reference = stated(row, "reference");
   p.expert_tensor = small(row, "etp");
   p.optimizer_groups = small(row, "optimizer_groups");
   p.interleave_group = small(row, "interleave_group");

@@ -9,6 +9,10 @@
 namespace trigon {
 namespace {
 
+// What a desktop holds of the card that shows it, where nothing else is stated: the median of four
+// readings on an RTX 5090 under Windows (nibor1896/Crow issue 105, 2026-08-20).
+const Bytes kDesktop = mebibytes(1586);
+
 std::string_view trimmed(std::string_view s) {
   while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
   while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
@@ -95,6 +99,7 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
                   std::string(where), hint);
     }
   }
+  if (card.display && card.memory_used <= Bytes{}) card.memory_used = kDesktop;
   return card;
 }
 
@@ -404,7 +409,8 @@ std::string write_hardware(const Cluster& c) {
   std::string out = c.written.empty() ? canonical(c) : c.written.substr(0, c.written.find('{'));
   std::string card;
   auto add = [&card](const std::string& s) { card += (card.empty() ? "" : ",") + s; };
-  if (c.card.memory_used > Bytes{}) add("used=" + write_bytes(c.card.memory_used));
+  if (c.card.memory_used > Bytes{} && !(c.card.display && c.card.memory_used == kDesktop))
+    add("used=" + write_bytes(c.card.memory_used));
   if (c.card.memory) add("memory=" + write_bytes(*c.card.memory));
   if (c.card.display) add("display");
   if (c.card.power_limit) add("power=" + write_watts(*c.card.power_limit));

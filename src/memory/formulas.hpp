@@ -37,6 +37,9 @@ inline constexpr Formula optimizer{
     "(dense * master_bytes + dense_moments) / dense_shards + (experts * master_bytes + "
     "expert_moments) / expert_shards"};
 inline constexpr Formula adapters{"memory.adapters", "weights + gradients + states + deltas"};
+inline constexpr Formula forward_caches{"memory.kv_cache", "micro_batches * bytes_per_micro_batch"};
+inline constexpr Formula fragmentation{"memory.fragmentation", "share * (activations + logits)"};
+inline constexpr Formula reference{"memory.weights", "dense + experts"};
 inline constexpr Formula gathered{"memory.gathered",
                                   "units + gradient + dequantised + casts + buckets"};
 inline constexpr Formula graph_weights{"memory.graph_weights", "trained / shards + frozen"};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/fact_values.hpp"
+
 namespace trigon {
 
 Range range_of(const RankMemory& memory, const MemoryErrors& errors, MemoryTerms terms) {
@@ -22,19 +24,9 @@ std::string memory_error_key(std::string_view engine, bool training) {
 MemoryErrorTable read_memory_errors(const FactSheet& sheet) {
   MemoryErrorTable table;
   for (const FactGroup& g : sheet.groups) {
-    auto text = [&](const char* key) {
-      const Fact* f = find_fact(g.facts, key);
-      auto v = f ? std::get_if<std::string>(&f->value) : nullptr;
-      return v ? *v : std::string();
-    };
-    auto number = [&](const char* key, double otherwise) {
-      const Fact* f = find_fact(g.facts, key);
-      auto v = f ? std::get_if<double>(&f->value) : nullptr;
-      return v ? *v : otherwise;
-    };
     const MemoryErrors none;
-    table[text("engine") + "/" + text("phase")] = {number("counted", none.counted),
-                                                   number("estimated", none.estimated), true};
+    table[text_of(g, "engine") + "/" + text_of(g, "phase")] = {
+        number_of(g, "counted", none.counted), number_of(g, "estimated", none.estimated), true};
   }
   return table;
 }

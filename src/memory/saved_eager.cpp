@@ -132,12 +132,15 @@ ActivationBytes eager_mlp(double x, double width, bool gated, bool input_counted
 }
 
 // The MLP comes first: the gradient of the layer's output, of the down projection's input, and of
-// both factors of the product; without a gate of the activation's input.
+// both factors of the product; without a gate of the activation's input. Where scores are kept, the
+// softmax's backward is fuller: its gradient and its result, both in 32 bit.
 ActivationBytes eager_backward(const Layer& layer, std::int64_t hidden, const ActivationRules& r) {
-  double most = 0;
+  double most = 0, scores = 0;
   for (const SubLayer& part : layer.parts) {
     double width = 0;
     bool gated = false;
+    if (auto a = std::get_if<Attention>(&part); a && (!r.flash_attention || a->score_bias))
+      scores = std::max(scores, 8 * over(a->heads, r.tensor));
     if (auto m = std::get_if<Mlp>(&part)) {
       width = over(m->width, r.tensor);
       gated = m->gated;
@@ -147,7 +150,7 @@ ActivationBytes eager_backward(const Layer& layer, std::int64_t hidden, const Ac
     }
     if (width > 0) most = std::max(most, d(hidden) + width * (gated ? 3 : 2));
   }
-  return {most * r.element_bytes, 0};
+  return {most * r.element_bytes, scores};
 }
 
 }  // namespace trigon

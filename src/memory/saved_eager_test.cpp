@@ -76,5 +76,15 @@ TEST(SavedEager, TrainedWeightsKeepTheirInputsOnce) {
                    2 * 6 * h + 2 * h + 4 * 2 * h + 4 * 32 + 2 * h + 4 * 2 * w);
 }
 
+// Without a fused kernel the backward of the softmax has its gradient and its result, 32 bit each,
+// for every score.
+TEST(SavedEager, TheSoftmaxBackwardIsFullerThanTheMlps) {
+  const Layer layer = test::decoder_layer({1, 4096, 32, 32, 128, 11008, 32000});
+  ActivationRules r = eager_rules();
+  EXPECT_EQ(eager_backward(layer, 4096, r).per_token_and_key, 0);
+  r.flash_attention = false;
+  EXPECT_EQ(eager_backward(layer, 4096, r).per_token_and_key, 32 * 8);
+}
+
 }  // namespace
 }  // namespace trigon

@@ -36,22 +36,6 @@ double in_flight(const Plan& plan, int stage) {
 
 }  // namespace
 
-// cuBLAS: torch takes a workspace for each pair of handle and stream, and each host thread that
-// multiplies (forward's and autograd's) has a handle (aten/src/ATen/cuda/CublasHandlePool.cpp: 32
-// MiB on capability 9.0 and 10.0, 8.1 MiB elsewhere; repeatable results set
-// CUBLAS_WORKSPACE_CONFIG). Transformer Engine keeps one of its own, and one for each stream of
-// grouped products (transformer_engine/pytorch/module/base.py: 32 MiB from capability 9 on, 4 MiB
-// before).
-double MemoryModel::workspace_bytes(bool experts) const {
-  const bool large = capability_ == 9 || capability_ == 10;
-  const Bytes blas = engine_.deterministic ? engine_.blas_workspace_deterministic
-                     : large               ? engine_.blas_workspace_hopper
-                                           : engine_.blas_workspace;
-  const Bytes own = capability_ >= 9 ? engine_.kernel_workspace_hopper : engine_.kernel_workspace;
-  const double streams = experts && engine_.grouped_experts ? d(engine_.expert_streams) : 0;
-  return d(engine_.blas_threads) * blas.in_base() + (1 + streams) * own.in_base();
-}
-
 template <class Recorder>
 RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& recorder) const {
   RankMemory m;
@@ -101,6 +85,20 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // freeze_vit and mcore_bridge).
   const double tower =
       stage == 0 ? tower_bytes_ / (plan.zero >= 3 ? std::max(1.0, dense_parts) : 1) : 0;
+  // The frozen copy that answers are compared with, in 16 bit and divided like trained weights;
+  // adapters are switched off instead.
+  if (plan.reference && !tuning_) {
+    dense_weights += 2 * dense.parameters();
+    expert_weights += 2 * experts.parameters();
+    recorder.step([&] {
+      return DerivationStep{
+          &memory_formula::reference,
+          2 * (dense.parameters() + experts.parameters()),
+          "B",
+          "reference",
+          {{"dense", 2 * dense.parameters(), "B"}, {"experts", 2 * experts.parameters(), "B"}}};
+    });
+  }
   const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_parts) + tower;
   m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3) + kept_whole;
   if (plan.offload_weights) m[MemoryTerm::weights] = 0;
@@ -308,12 +306,32 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     loss += d(draft_layers_) * head_tokens * loss_rows * 4;
     if (engine_.loss_chunks > 1) loss += tokens * loss_rows * element;
   }
+  // Caches that the forward pass makes live until it returns; held outputs, the caches and 32-bit
+  // logits among them, until the backward pass ends. Without recomputation they are what attention
+  // saves.
+  const double caches = engine_.caches_in_training && plan.recompute == Recompute::full
+                            ? cache_bytes(plan, stage, d(plan.micro_batch), sequence_)
+                            : 0;
+  const double held = engine_.outputs_held ? caches + 4 * head_tokens * loss_rows : 0;
+  const double held_caches = engine_.outputs_held ? caches : 0;
+  if (caches > 0)
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::forward_caches,
+                            caches,
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"micro_batches", 1, ""}, {"bytes_per_micro_batch", caches, "B"}}};
+    });
   // Loss and the backward of the last layer follow each other.
   m[MemoryTerm::activations] = activations;
-  if (loss > transient)
+  if (loss + caches > transient + held) {
     m[MemoryTerm::logits] = loss;
-  else
+    m[MemoryTerm::kv_cache] = caches;
+  } else {
     m[MemoryTerm::activations] += transient;
+    m[MemoryTerm::logits] = held - held_caches;
+    m[MemoryTerm::kv_cache] = held_caches;
+  }
   if constexpr (Recorder::on) explain_saved(plan, stage, recorder);
   recorder.step([&] {
     return DerivationStep{&memory_formula::saved,
@@ -342,7 +360,8 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // Gradients of offloaded weights leave with them (torch.distributed.fsdp CPUOffload).
   if (plan.offload_weights && !tuning_) gradients = 0;
   m[MemoryTerm::gradients] = gradients;
-  const double live = m[MemoryTerm::activations] + m[MemoryTerm::logits] + gathered;
+  const double live =
+      m[MemoryTerm::activations] + m[MemoryTerm::logits] + m[MemoryTerm::kv_cache] + gathered;
   // Stated for parameters of 32 bit.
   if (engine_.step_parameters > 0 && plan.zero >= 3)
     stepped = std::min(stepped, 4 * engine_.step_parameters);
@@ -352,12 +371,12 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
       m[MemoryTerm::gradients] = 0;
     } else {
       m[MemoryTerm::activations] = step_temporaries;
-      m[MemoryTerm::logits] = 0;
+      m[MemoryTerm::logits] = m[MemoryTerm::kv_cache] = 0;
       m[MemoryTerm::gathered] = 0;
     }
   } else if (step_temporaries > live) {
     m[MemoryTerm::activations] = step_temporaries;
-    m[MemoryTerm::logits] = 0;
+    m[MemoryTerm::logits] = m[MemoryTerm::kv_cache] = 0;
     m[MemoryTerm::gathered] = 0;
   }
   recorder.step([&] {
@@ -374,6 +393,16 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   m[MemoryTerm::workspaces] = workspace_bytes(has_experts);
   m[MemoryTerm::fragmentation] =
       engine_.fragmentation * (m[MemoryTerm::activations] + m[MemoryTerm::logits]);
+  if (engine_.fragmentation > 0)
+    recorder.step([&] {
+      return DerivationStep{&memory_formula::fragmentation,
+                            m[MemoryTerm::fragmentation],
+                            "B",
+                            "stage " + std::to_string(stage),
+                            {{"share", engine_.fragmentation, "", engine_.fact_id("fragmentation")},
+                             {"activations", m[MemoryTerm::activations], "B"},
+                             {"logits", m[MemoryTerm::logits], "B"}}};
+    });
   add_runtime(plan, m, recorder);
   return m;
 }

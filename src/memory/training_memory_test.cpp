@@ -124,5 +124,33 @@ TEST(TrainingMemory, LastStageLayers) {
   EXPECT_NEAR(trained(small_gpt(), e, p, 8, 3).total(), 2.2223 * kGi, 0.01 * 2.2223 * kGi);
 }
 
+// DPO holds the model a second time, in 16 bit; micro-batches and states are the same.
+TEST(TrainingMemory, AReferenceIsAFrozenCopy) {
+  const Model m = small_gpt();
+  Plan p = eight_cards();
+  const RankMemory alone = trained(m, megatron(), p, 8);
+  p.reference = true;
+  const RankMemory both = trained(m, megatron(), p, 8);
+  EXPECT_NEAR(both[MemoryTerm::weights], 2 * alone[MemoryTerm::weights], 1);
+  EXPECT_EQ(both[MemoryTerm::optimizer], alone[MemoryTerm::optimizer]);
+  EXPECT_EQ(both[MemoryTerm::activations], alone[MemoryTerm::activations]);
+}
+
+// 12 layers of 8 heads of 64, keys and values of 4 sequences of 1,024 tokens in 16 bit: 96 MiB
+// until the forward pass returns; held outputs carry them and the 32-bit logits on.
+TEST(TrainingMemory, CachesOfTheForwardPassAddToTheLoss) {
+  const Model m = small_gpt();
+  EnginePolicy e = megatron();
+  Plan p = eight_cards();
+  p.recompute = Recompute::full;
+  const double plain = trained(m, e, p, 8).total();
+  e.caches_in_training = true;
+  const RankMemory with = trained(m, e, p, 8);
+  EXPECT_NEAR(with.total() - plain, 96 * kMebi, 1);
+  EXPECT_NEAR(with[MemoryTerm::kv_cache], 96 * kMebi, 1);
+  e.outputs_held = true;  // the loss is the fullest moment still: it holds both anyway
+  EXPECT_NEAR(trained(m, e, p, 8).total(), with.total(), 1);
+}
+
 }  // namespace
 }  // namespace trigon

@@ -26,8 +26,21 @@ std::string written(float share) {
   return code == std::errc{} ? std::string(text.data(), end) : std::string();
 }
 
-constexpr std::array<std::pair<CardSplit, std::string_view>, 3> kCardSplits{
-    {{CardSplit::layer, "layer"}, {CardSplit::row, "row"}, {CardSplit::none, "none"}}};
+constexpr std::array<std::pair<CardSplit, std::string_view>, 5> kCardSplits{{
+    {CardSplit::layer, "layer"},
+    {CardSplit::row, "row"},
+    {CardSplit::none, "none"},
+    {CardSplit::tensor, "tensor"},
+    {CardSplit::graph, "graph"},
+}};
+
+constexpr std::array<std::pair<TrainRecipe, std::string_view>, 5> kRecipes{{
+    {TrainRecipe::mixed_16bit, "mixed_16bit"},
+    {TrainRecipe::mixed_fp32_grad, "mixed_fp32_grad"},
+    {TrainRecipe::pure_bf16, "pure_bf16"},
+    {TrainRecipe::autocast_fp32, "autocast_fp32"},
+    {TrainRecipe::fp32, "fp32"},
+}};
 
 constexpr std::array<std::pair<Schedule, std::string_view>, 4> kSchedules{{
     {Schedule::gpipe, "gpipe"},
@@ -57,6 +70,8 @@ std::optional<Enum> value_in(const std::array<std::pair<Enum, std::string_view>,
 
 }  // namespace
 
+std::string_view recipe_name(TrainRecipe r) { return name_in(kRecipes, r); }
+std::optional<TrainRecipe> recipe_of(std::string_view name) { return value_in(kRecipes, name); }
 std::string_view schedule_name(Schedule s) { return name_in(kSchedules, s); }
 std::optional<Schedule> schedule_of(std::string_view name) { return value_in(kSchedules, name); }
 std::string_view context_exchange_name(ContextExchange c) { return name_in(kExchanges, c); }
@@ -81,6 +96,7 @@ void take_switches(const PlanRequest& fixed, Plan& plan) {
   plan.schedule = fixed.schedule.value_or(Schedule::one_f_one_b);
   plan.context_exchange = fixed.context_exchange.value_or(ContextExchange::ring);
   plan.optimizer = fixed.optimizer.value_or(Optimizer::adamw);
+  plan.reference = fixed.reference.value_or(false);
   plan.reshard = fixed.reshard.value_or(true);
   plan.offload_optimizer = fixed.offload_optimizer.value_or(false);
   plan.offload_weights = fixed.offload_weights.value_or(false);

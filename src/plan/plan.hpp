@@ -22,6 +22,9 @@ enum class TrainRecipe : std::uint8_t {
   fp32
 };
 
+std::string_view recipe_name(TrainRecipe r);  // "mixed_16bit"
+std::optional<TrainRecipe> recipe_of(std::string_view name);
+
 enum class Optimizer : std::uint8_t {
   adamw,             // two moments
   adamw_8bit,        // two moments of one byte and a scale for each block of 256
@@ -39,7 +42,10 @@ std::optional<Optimizer> optimizer_of(std::string_view name);
 enum class CardSplit : std::uint8_t {
   layer,  // layers with their caches, in the order of the cards
   row,    // each matrix by its rows, over all cards
-  none    // one card has everything
+  none,   // one card has everything
+  // Tensor parallelism of newer releases: each card has a part of every matrix and of the caches.
+  tensor,  // llama.cpp (pull 19378)
+  graph    // ik_llama.cpp
 };
 std::string_view card_split_name(CardSplit s);
 std::optional<CardSplit> card_split_of(std::string_view name);
@@ -90,7 +96,8 @@ struct Plan {
   std::int32_t interleave_group = 0;   // micro-batches that a virtual stage takes in a row; 0: as
                                        // many as stages
   std::int32_t last_stage_layers = 0;  // of the model, on the last stage; 0: even shares
-  bool reshard = true;  // ZeRO-3: gathered weights are dropped after the forward pass
+  bool reference = false;  // a frozen copy of the model answers beside it (DPO, arXiv:2305.18290)
+  bool reshard = true;     // ZeRO-3: gathered weights are dropped after the forward pass
   TrainRecipe recipe = TrainRecipe::mixed_16bit;
   Optimizer optimizer = Optimizer::adamw;
   // Kept in host memory between uses.

@@ -20,6 +20,7 @@ struct PlanRequest {
   std::optional<double> expert_capacity;  // router's capacity factor; 0: tokens as they come
   std::optional<Recompute> recompute;
   std::optional<Optimizer> optimizer;
+  std::optional<bool> reference;  // see Plan
   std::optional<bool> reshard, offload_optimizer, offload_weights, offload_activations;
   std::optional<bool> sequence_parallel;
   std::optional<TrainRecipe> recipe;
@@ -38,6 +39,7 @@ struct PlanRequest {
   std::optional<bool> eight_bit_weights, trains_drafts, deterministic,
       grouped_experts;                                // see EnginePolicy
   std::optional<bool> fused_loss;                     // the engine's own fused cross entropy
+  std::optional<std::int64_t> loss_chunks;            // parts that the loss is computed in
   std::optional<RecomputeModules> recompute_modules;  // of selective recomputation
   std::optional<std::int64_t> latent_mode;  // ik_llama.cpp's -mla: 0 caches heads, 1-3 the latent
   std::optional<double> attention_chunk_bytes;  // ik_llama.cpp's -amb; 0: no bound

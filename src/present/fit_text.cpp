@@ -92,7 +92,11 @@ void put_usable(Page& page, const PlanReport& r) {
   // Labels count a GB of memory as 2^30 bytes.
   const double nominal = card->memory_nominal.in_base() / 1e9 * kGi;
   const double usable = r[Metric::usable_bytes]->value;
-  const double reported = card->memory_reported ? card->memory_reported->in_base() : nominal;
+  double reported = card->memory_reported ? card->memory_reported->in_base() : nominal;
+  // Switched error correction changes what is reported.
+  if (r.cluster.card.ecc && !r.cluster.card.memory)
+    reported =
+        r.program_bytes + card->memory_reserved.in_base() + r.cluster.card.memory_used.in_base();
   const double runtime = r.memory[MemoryTerm::context] + r.memory[MemoryTerm::libraries] +
                          r.memory[MemoryTerm::collectives] + r.memory[MemoryTerm::graphs];
   page.blank();

@@ -21,21 +21,6 @@ const char* method_name(TuneMethod m) {
 const char* recompute_name(Recompute r) {
   return r == Recompute::none ? "none" : r == Recompute::selective ? "selective" : "full";
 }
-const char* recipe_name(TrainRecipe r) {
-  switch (r) {
-    case TrainRecipe::mixed_16bit:
-      return "mixed_16bit";
-    case TrainRecipe::mixed_fp32_grad:
-      return "mixed_fp32_grad";
-    case TrainRecipe::pure_bf16:
-      return "pure_bf16";
-    case TrainRecipe::autocast_fp32:
-      return "autocast_fp32";
-    case TrainRecipe::fp32:
-      return "fp32";
-  }
-  return "";
-}
 
 JsonNode request_json(const PlanRequest& p) {
   JsonNode out = JsonNode::object();
@@ -64,6 +49,14 @@ JsonNode request_json(const PlanRequest& p) {
   if (p.kv) out.set("kv", info(*p.kv).name);
   if (p.activations) out.set("activations", info(*p.activations).name);
   put("memory_fraction", p.memory_fraction);
+  put("flash_attention", p.flash_attention);
+  put("max_num_batched_tokens", p.chunk_tokens);
+  put("max_num_seqs", p.max_sequences);
+  put("mla", p.latent_mode);
+  put("attention_max_batch_bytes", p.attention_chunk_bytes);
+  put("fused_moe", p.fused_experts);
+  put("loss_chunks", p.loss_chunks);
+  put("reference_model", p.reference);
   put("gpu_layers", p.gpu_layers);
   put("experts_on_host", p.experts_on_host);
   if (p.card_split) out.set("split_mode", card_split_name(*p.card_split));

@@ -4,12 +4,7 @@
 
 namespace trigon {
 TrainRecipe recipe_of(const EnginePolicy& engine) {
-  const std::string& r = engine.default_recipe;
-  if (r == "mixed_fp32_grad") return TrainRecipe::mixed_fp32_grad;
-  if (r == "pure_bf16") return TrainRecipe::pure_bf16;
-  if (r == "autocast_fp32") return TrainRecipe::autocast_fp32;
-  if (r == "fp32") return TrainRecipe::fp32;
-  return TrainRecipe::mixed_16bit;
+  return recipe_of(engine.default_recipe).value_or(TrainRecipe::mixed_16bit);
 }
 
 std::vector<std::int32_t> tensor_degrees(const PlanRequest& fixed, int count, int per_node) {

@@ -49,6 +49,8 @@ void fill_pipeline(const Tables& t, const TrainPass& pass, const Plan& plan, Ste
                                                                     : 0;
       if (block == 0) w += pass.embedding;
       if (block == p * v - 1) w += pass.head;
+      // The reference reads the same sequences, forward only.
+      if (plan.reference) w.forward *= 2;
       // Interleaved pipelines send while they compute the next chunk.
       const bool hidden = v > 1;
       auto shown = [&](double beside) { return hidden ? std::max(0.0, send - beside) : send; };
