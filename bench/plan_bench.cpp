@@ -105,7 +105,7 @@ void every_plan(benchmark::State& state, const char* model, const char* hardware
     std::atomic<std::size_t> next{0};
     auto work = [&](std::size_t me) {
       for (std::size_t i; (i = next.fetch_add(1)) < space.divisions.size();)
-        for_each_plan(space, space.divisions[i], [&](const Plan& p, std::uint32_t) {
+        for_each_plan(space, space.divisions[i], [&](const Plan& p, FamilySet) {
           const Evaluation e = evaluate(*tables, p);
           if (e.fits) least[me] = std::min(least[me], e[Metric::step_seconds]);
           ++plans[me];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "step/step_timer.hpp"
+
 namespace trigon {
 namespace {
 
@@ -12,18 +14,24 @@ class TrainingJudge {
  public:
   TrainingJudge(const Setup& s, const Tables& tables, Filling filling)
       : tables_(tables),
+        timer_(tables),
         room_(filling == Filling::with_room),
         errors_(s.calibration->memory_errors(s.engine.id, true)),
         budget_(tables.memory.budget_bytes(Plan{}, RankMemory{})) {
-    if (auto t = std::get_if<Train>(&s.job)) deadline_ = t->deadline;
-    if (auto t = std::get_if<FineTune>(&s.job)) deadline_ = t->deadline;
+    auto take = [&](const auto& job) {
+      deadline_ = job.deadline;
+      tokens_ = job.tokens / static_cast<double>(job.sequence);
+    };
+    if (auto t = std::get_if<Train>(&s.job)) take(*t);
+    if (auto t = std::get_if<FineTune>(&s.job)) take(*t);
   }
 
-  Score timed(const Plan& p, double* seconds) const {
-    const Evaluation e = evaluate_time(tables_, p);
-    *seconds = e[Metric::step_seconds];
-    return {deadline_excess(deadline_, e[Metric::time_to_train_seconds]), offloads_of(p), false,
-            rounded(*seconds)};
+  Score least(const Plan& p, double* seconds) { return bounded(p, *seconds = timer_.least(p)); }
+  Score nearly(const Plan& p, double* seconds) { return bounded(p, *seconds = timer_.nearly(p)); }
+  Score timed(const Plan& p, double* seconds) {
+    *seconds = timer_.seconds(p);
+    const double run = deadline_ ? timer_.run_seconds(p, *seconds) : 0;
+    return {deadline_excess(deadline_, run), offloads_of(p), false, rounded(*seconds)};
   }
   double some_bytes(const Plan& p) const {
     NoRecord quiet;
@@ -45,7 +53,20 @@ class TrainingJudge {
   }
 
  private:
+  // Without what failures and checkpoints take.
+  Score bounded(const Plan& p, double seconds) const {
+    double excess = 0;
+    if (deadline_) {
+      const double tokens =
+          tokens_ / (static_cast<double>(p.micro_batch) * p.accumulation * p.data);
+      excess = deadline_excess(deadline_, std::max(1.0, tokens) * seconds * (1 - 1e-9));
+    }
+    return {excess, offloads_of(p), false, rounded(seconds)};
+  }
+
   const Tables& tables_;
+  StepTimer timer_;
+  double tokens_ = 0;  // of the job, in sequences
   bool room_;
   MemoryErrors errors_;
   Range budget_;
@@ -119,6 +140,8 @@ Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixe
   domain.tensor = space.tensors();
   domain.expert = space.experts();
   domain.context = space.contexts();
+  domain.expert_tensor = space.expert_slices();
+  domain.context_exchange = space.exchanges();
   domain.micro_batch = space.micro_batch;
   domain.with_sequence_parallel = fixed.sequence_parallel.value_or(true);
   domain.without_sequence_parallel = !fixed.sequence_parallel.value_or(false);

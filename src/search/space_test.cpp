@@ -87,7 +87,7 @@ std::vector<Plan> training_plans(const PlanRequest& fixed, const TrainingFacts& 
   std::vector<Plan> plans;
   const TrainingSpace space = training_space(fixed, e, facts, {}, offload, all_legal);
   for (const Division& d : space.divisions)
-    for_each_plan(space, d, [&](const Plan& p, std::uint32_t families) {
+    for_each_plan(space, d, [&](const Plan& p, FamilySet families) {
       EXPECT_EQ(families, space.families.of(p));
       plans.push_back(p);
     });

@@ -20,6 +20,8 @@ struct PlanDomain {
   std::vector<std::int32_t> tensor{1};
   std::vector<std::int32_t> expert{1};
   std::vector<std::int32_t> context{1};
+  std::vector<std::int32_t> expert_tensor{0};  // as `expert_slices` says
+  std::vector<ContextExchange> context_exchange{ContextExchange::ring};
   std::vector<std::int32_t> micro_batch{1};  // training: sequences per micro-batch
   std::vector<std::int32_t> batches{};       // serving: passes to tabulate; empty: a fine grid
   bool with_sequence_parallel = false, without_sequence_parallel = true;
@@ -36,7 +38,6 @@ struct PlanDomain {
   CardSplit card_split = CardSplit::layer;
   CardShares card_shares{};
   // Training.
-  ContextExchange context_exchange = ContextExchange::ring;
   double expert_capacity = 0;  // rows of an expert over the even share, padded to; 0: as they come
 };
 
@@ -81,7 +82,8 @@ struct TrainPass {
 };
 
 struct TrainTables {
-  std::vector<TrainPass> pass;  // [tensor][expert][context][sequence_parallel][micro_batch]
+  // [tensor][expert][expert_tensor][context][context_exchange][sequence_parallel][micro_batch]
+  std::vector<TrainPass> pass;
   // Of the whole model, for one sequence.
   double forward_flops = 0, attention_forward_flops = 0, head_flops = 0;
   double parameters = 0, expert_parameters = 0, embedding_parameters = 0;

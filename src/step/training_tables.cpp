@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lower/lower.hpp"
+#include "plan/legality.hpp"
 #include "step/pass_time.hpp"
 
 namespace trigon {
@@ -50,6 +51,8 @@ Pass training_pass_of(const Tables& t, const Plan& plan) {
   p.tensor = plan.tensor;
   p.expert = plan.expert;
   p.context = plan.context;
+  p.expert_tensor = expert_tensor_ranks(plan, false);
+  p.heads_exchanged = plan.context_exchange == ContextExchange::all_to_all;
   p.expert_inside_tensor = false;
   p.sequence_parallel = plan.sequence_parallel;
   p.fused_elementwise = t.engine.fusion != Fusion::none;
@@ -126,7 +129,7 @@ TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
   if (op.kind != OperatorKind::attention || p.context < 2) return out;
   const double bytes = bits_per_element(p.activations) / 8;
   const double tokens = p.sequences * op.query_tokens;  // on this rank
-  if (t.domain.context_exchange == ContextExchange::all_to_all) {
+  if (p.heads_exchanged) {
     // Queries, keys, values and outputs change from parts of the sequence to parts of the heads,
     // and back in the backward pass; nothing computes meanwhile.
     auto exchange = [&](double heads) {
@@ -260,25 +263,32 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
 void fill_train(Tables& t, std::int64_t sequence) {
   t.train.pass.clear();
   count_flops(t, sequence);
-  for (std::int32_t tensor : t.domain.tensor)
-    for (std::int32_t expert : t.domain.expert)
-      for (std::int32_t context : t.domain.context)
-        for (bool sp : {false, true}) {
-          bool wanted = sp ? t.domain.with_sequence_parallel : t.domain.without_sequence_parallel;
-          if (t.domain.sequence_parallel_by_tensor && sp != (tensor > 1)) wanted = false;
-          if (const int most = t.domain.most_ranks;
-              most > 0 && (tensor * context > most || expert > most))
-            wanted = false;
-          for (std::int32_t mb : t.domain.micro_batch) {
-            Plan degrees;
-            degrees.tensor = tensor;
-            degrees.expert = expert;
-            degrees.context = context;
-            degrees.sequence_parallel = sp;
-            degrees.micro_batch = mb;
-            t.train.pass.push_back(wanted ? train_pass(t, sequence, degrees) : TrainPass{});
-          }
-        }
+  const PlanDomain& domain = t.domain;
+  auto wanted = [&](const Plan& p) {
+    if (p.sequence_parallel ? !domain.with_sequence_parallel : !domain.without_sequence_parallel)
+      return false;
+    if (domain.sequence_parallel_by_tensor && p.sequence_parallel != (p.tensor > 1)) return false;
+    if (p.context == 1 && p.context_exchange != domain.context_exchange.front()) return false;
+    const int most = domain.most_ranks;
+    return most <= 0 || (p.tensor * p.context <= most && p.expert <= most);
+  };
+  Plan p;
+  for (std::int32_t tensor : domain.tensor)
+    for (std::int32_t expert : domain.expert)
+      for (std::int32_t inner : domain.expert_tensor)
+        for (std::int32_t context : domain.context)
+          for (ContextExchange exchange : domain.context_exchange)
+            for (bool sp : {false, true})
+              for (std::int32_t mb : domain.micro_batch) {
+                p.tensor = tensor;
+                p.expert = expert;
+                p.expert_tensor = inner > 0 ? inner : tensor;
+                p.context = context;
+                p.context_exchange = exchange;
+                p.sequence_parallel = sp;
+                p.micro_batch = mb;
+                t.train.pass.push_back(wanted(p) ? train_pass(t, sequence, p) : TrainPass{});
+              }
 }
 
 }  // namespace trigon

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/legality.hpp"
 #include "plan/stages.hpp"
 #include "step/evaluate_parts.hpp"
 
@@ -10,7 +11,14 @@ namespace trigon {
 const TrainPass& pass_of(const Tables& t, const Plan& p) {
   std::size_t i = index_in(t.domain.tensor, p.tensor);
   i = i * t.domain.expert.size() + index_in(t.domain.expert, p.expert);
+  i = i * t.domain.expert_tensor.size() + index_in(t.domain.expert_tensor, expert_slices(p));
   i = i * t.domain.context.size() + index_in(t.domain.context, p.context);
+  // Of undivided sequences nothing is exchanged: all are the first.
+  const std::vector<ContextExchange>& ways = t.domain.context_exchange;
+  i *= ways.size();
+  if (p.context > 1)
+    i += static_cast<std::size_t>(std::find(ways.begin(), ways.end(), p.context_exchange) -
+                                  ways.begin());
   i = i * 2 + (p.sequence_parallel ? 1 : 0);
   i = i * t.domain.micro_batch.size() + index_in(t.domain.micro_batch, p.micro_batch);
   return t.train.pass[i];
