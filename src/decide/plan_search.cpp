@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/recipe.hpp"
 #include "step/step_timer.hpp"
 
 namespace trigon {
@@ -243,6 +244,19 @@ Result<PlanSearch> search_serving_plans(const Setup& s, const PlanRequest& fixed
 }
 
 }  // namespace
+
+double least_state_bytes(const Setup& s, const PlanRequest& fixed) {
+  auto tune = std::get_if<FineTune>(&s.job);
+  if (!s.training || !s.stack || (tune && tune->method != TuneMethod::full)) return 0;
+  if (fixed.offload_optimizer.value_or(false) || fixed.offload_weights.value_or(false)) return 0;
+  const StateBytes state = state_bytes(fixed.recipe.value_or(recipe_of(s.engine)));
+  const double moments =
+      fixed.optimizer.value_or(Optimizer::adamw) == Optimizer::adamw ? 2 * state.moment : 0;
+  // A little is left for what a count of parameters may name and no card holds.
+  constexpr double kCounted = 0.98;
+  return kCounted * static_cast<double>(count_parameters(*s.stack).total) *
+         (state.weight + state.master + moments);
+}
 
 double wish_of(const Setup& s, const Evaluation& e) {
   if (s.training) return e[Metric::step_seconds];

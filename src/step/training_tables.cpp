@@ -3,8 +3,10 @@
 #include "step/training_tables.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string_view>
+#include <unordered_map>
 
 #include "lower/lower.hpp"
 #include "plan/legality.hpp"
@@ -115,11 +117,17 @@ double busiest_share(const Tables& t, const Operator& op, double ranks) {
   return std::min(ranks, 1 + std::sqrt(2 * std::log(ranks) * (1 - 1 / ranks) / rows));
 }
 
-TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
-                             bool weights_train) {
+namespace {
+
+// An operator on its own, before what its group of ranks makes of it.
+TrainOperator alone(const Tables& t, const Operator& op, bool weights_train) {
   TrainOperator out;
   out.forward = operator_time(t.device, op).seconds;
   out.backward = backward_time(t.device, op, weights_train);
+  return out;
+}
+
+TrainOperator in_group(const Tables& t, const Pass& p, const Operator& op, TrainOperator out) {
   const bool experts = op.kind == OperatorKind::grouped_gemm || op.kind == OperatorKind::all_to_all;
   if (experts && p.expert > 1) {
     const double most = busiest_share(t, op, p.expert);
@@ -155,7 +163,31 @@ TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
   return out;
 }
 
-namespace {
+// Most operators of a table are in it many times: what divides experts changes no attention.
+class OperatorTimes {
+ public:
+  explicit OperatorTimes(const Tables& t) : t_(t) {}
+  TrainOperator of(const Pass& p, const Operator& op) {
+    auto [i, is_new] = known_.try_emplace(op);
+    if (is_new) i->second = alone(t_, op, !t_.train.frozen_base);
+    return in_group(t_, p, op, i->second);
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Operator& o) const {
+      std::uint64_t h = static_cast<std::uint64_t>(o.kind);
+      for (double x : {o.m, o.n, o.k, o.groups, o.data_bytes, o.weight_bytes, o.sequences,
+                       o.payload_bytes, static_cast<double>(o.ranks) * 65536 + o.stride}) {
+        h = (h ^ std::bit_cast<std::uint64_t>(x)) * 1099511628211u;
+        h ^= h >> 29;
+      }
+      return static_cast<std::size_t>(h);
+    }
+  };
+  const Tables& t_;
+  std::unordered_map<Operator, TrainOperator, Hash> known_;
+};
 
 bool is_collective(OperatorKind k) { return k >= OperatorKind::all_reduce; }
 
@@ -179,10 +211,10 @@ double repeated_share(const EnginePolicy& e, const Operator& op) {
 }
 
 // Operators that run together, and the host that launches them.
-LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops) {
+LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, OperatorTimes& times) {
   LayerWork w;
   for (const Operator& op : ops) {
-    const TrainOperator x = train_operator(t, p, op, !t.train.frozen_base);
+    const TrainOperator x = times.of(p, op);
     w.forward += op.repeat * x.forward;
     w.input += op.repeat * x.backward.input;
     w.weight += op.repeat * x.backward.weight;
@@ -229,7 +261,8 @@ void count_flops(Tables& t, std::int64_t sequence) {
   tr.forward_flops += tr.head_flops;
 }
 
-TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees) {
+TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees,
+                     OperatorTimes& times) {
   TrainPass out;
   const Pass p = training_pass_of(t, degrees);
   OperatorList ops;
@@ -239,7 +272,7 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
     for (const LayerRun& run : stack->runs) {
       ops.clear();
       lower_layer(*stack, run.layer, own, ops);
-      const LayerWork one = work_of(t, own, ops);
+      const LayerWork one = work_of(t, own, ops, times);
       for (std::int64_t i = 0; i < run.count; ++i) {
         out.layers += one;
         out.upto.push_back(out.layers);
@@ -247,10 +280,10 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
     }
     ops.clear();
     lower_embedding(*stack, own, ops);
-    out.embedding += work_of(t, own, ops);
+    out.embedding += work_of(t, own, ops, times);
     ops.clear();
     lower_head(*stack, own, ops);
-    out.head += work_of(t, own, ops);
+    out.head += work_of(t, own, ops, times);
   }
   out.boundary = degrees.micro_batch * static_cast<double>(sequence) *
                  static_cast<double>(t.stack->hidden) * bits_per_element(p.activations) / 8 /
@@ -260,10 +293,16 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
 
 }  // namespace
 
+TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
+                             bool weights_train) {
+  return in_group(t, p, op, alone(t, op, weights_train));
+}
+
 void fill_train(Tables& t, std::int64_t sequence) {
   t.train.pass.clear();
   count_flops(t, sequence);
   const PlanDomain& domain = t.domain;
+  OperatorTimes times(t);
   auto wanted = [&](const Plan& p) {
     if (p.sequence_parallel ? !domain.with_sequence_parallel : !domain.without_sequence_parallel)
       return false;
@@ -287,7 +326,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
                 p.context_exchange = exchange;
                 p.sequence_parallel = sp;
                 p.micro_batch = mb;
-                t.train.pass.push_back(wanted(p) ? train_pass(t, sequence, p) : TrainPass{});
+                t.train.pass.push_back(wanted(p) ? train_pass(t, sequence, p, times) : TrainPass{});
               }
 }
 
