@@ -362,7 +362,7 @@ JsonNode plan_answer_json(const PlanAnswer& a, const Asked& asked) {
   for (const Message& m : a.relax) relax.add(message_json(m));
   for (const MethodRow& m : a.methods)
     methods.add(JsonNode::object()
-                    .set("method", std::string(label(method_in_words(m.method), Language::english)))
+                    .set("method", method_name(m.method))
                     .set("best", m.best ? row_json(*m.best, a.job) : JsonNode())
                     .set("refused", m.refused ? message_json(*m.refused) : JsonNode()));
   JsonNode counts = JsonNode::object();

@@ -41,10 +41,6 @@ double checkpoint_bytes(const Plan& plan) {
   return (optimizer_bytes(plan) - gradient - copy) / 2 + copy;
 }
 
-// Compute beside a collective is slower by this share on average: its kernels take multiprocessors
-// and bandwidth (S. Lee et al., arXiv:2507.03114: 18.9 % over A100, H100, MI210 and MI250).
-constexpr double kSlowedBeside = 0.189;
-
 // Communication of data parallelism in one step.
 struct Exchange {
   double seconds = 0;  // in all
@@ -143,7 +139,7 @@ StepSeconds step_seconds(const Tables& t, const Plan& plan, const StepPipeline& 
       data_exchange(t, plan, held, trained, out.micro, slowest.work.backward());
   out.reduction = exchange.seconds, out.hides = exchange.hides;
   out.exposed = std::max(0.0, out.reduction - d.engine.overlap * out.hides);
-  out.slowed = (out.reduction - out.exposed) * kSlowedBeside / (1 + kSlowedBeside);
+  out.slowed = (out.reduction - out.exposed) * kSlowing;
   const double groups = std::clamp(plan.optimizer_groups, 1, std::max(1, replicas));
   const double parts = replicas / groups;
   const double expert_parts = std::max(1.0, expert_copies(plan) / groups);

@@ -57,9 +57,12 @@ void fill_pipeline(const Tables& t, const TrainPass& pass, const Plan& plan, Ste
                                                                     : 0;
       if (block == 0) w += pass.embedding;
       if (block == p * v - 1) w += pass.head;
-      // Interleaved pipelines send while they compute the next chunk.
+      // Interleaved pipelines send while they compute the next chunk, which that slows. Each chunk
+      // sends: v times as much as without them.
       const bool hidden = v > 1;
-      auto shown = [&](double beside) { return hidden ? std::max(0.0, send - beside) : send; };
+      auto shown = [&](double beside) {
+        return hidden ? std::max(0.0, send - beside) + std::min(send, beside) * kSlowing : send;
+      };
       const double down = block + 1 < p * v ? shown(w.forward) : 0;
       const double up = block > 0 ? shown(w.backward()) : 0;
       out.blocks[static_cast<std::size_t>(block)] = {w.forward + down, w.input + again + up,
