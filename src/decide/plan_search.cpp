@@ -1,9 +1,12 @@
 #include "decide/plan_search.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 #include "memory/recipe.hpp"
+#include "plan/legality.hpp"
 #include "step/step_timer.hpp"
 
 namespace trigon {
@@ -33,6 +36,27 @@ class TrainingJudge {
     *seconds = timer_.seconds(p);
     const double run = deadline_ ? timer_.run_seconds(p, *seconds) : 0;
     return {deadline_excess(deadline_, run), offloads_of(p), false, rounded(*seconds)};
+  }
+  double state_bytes(const Plan& p) {
+    const StateKey key{p.tensor,  p.pipeline, p.virtual_stages, p.data,
+                       p.context, p.expert,   p.expert_tensor};
+    if (key != states_of_) {
+      states_of_ = key;
+      states_.fill(-1);
+    }
+    // Parts of replicas are powers of two, or one fixed number.
+    const auto parts = static_cast<std::size_t>(
+        std::bit_width(static_cast<std::uint32_t>(p.optimizer_groups)) - 1);
+    std::size_t i = static_cast<std::size_t>(p.zero) * 16 + std::min<std::size_t>(parts, 15);
+    i = (i * 8 + static_cast<std::size_t>(offloads_of(p))) * 5 + static_cast<std::size_t>(p.recipe);
+    double& bytes = states_.at(i);
+    if (bytes < 0) {
+      NoRecord quiet;
+      const RankMemory m = tables_.memory.evaluate(p, 0, quiet);
+      bytes = m[MemoryTerm::weights] + m[MemoryTerm::master_weights] + m[MemoryTerm::optimizer] +
+              m[MemoryTerm::context] + m[MemoryTerm::libraries];
+    }
+    return bytes;
   }
   double some_bytes(const Plan& p) const {
     NoRecord quiet;
@@ -66,6 +90,10 @@ class TrainingJudge {
   }
 
   const Tables& tables_;
+  // What depends on no micro-batch: by ZeRO stage, groups, offloading and recipe.
+  using StateKey = std::array<std::int32_t, 7>;
+  StateKey states_of_{};
+  std::array<double, 4 * 16 * 8 * 5> states_{};
   StepTimer timer_;
   double tokens_ = 0;  // of the job, in sequences
   bool room_;
@@ -121,6 +149,21 @@ void take_families(PlanSearch& out, const Setup& s, const Tables& tables, const 
   }
 }
 
+// What tables are made of: each combination of degrees once.
+std::vector<PlanDomain::Combination> combinations_of(const TrainingSpace& space) {
+  std::vector<PlanDomain::Combination> out;
+  Plan p;
+  for (const Division& d : space.divisions) {
+    p.tensor = d.tensor, p.data = d.data, p.context = d.context;
+    p.expert = d.expert, p.expert_tensor = d.expert_tensor;
+    out.push_back({d.tensor, d.expert, expert_slices(p), d.context,
+                   d.context == 1 ? ContextExchange::ring : d.exchange});
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixed,
                                          const PlanSearchOptions& options) {
   PlanSearch out;
@@ -132,6 +175,7 @@ Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixe
   const TrainingFacts facts = facts_of(s);
   TrainingSpace space = training_space(fixed, s.engine, facts, base, false, legal);
   out.illegal = space.illegal;
+  if (!options.families) space.families = {};
   if (space.divisions.empty()) {
     if (auto why = why_nothing(s, fixed, domain)) out.illegal = why;
     for (std::size_t i = 0; options.families && i < space.families.all().size(); ++i)
@@ -147,7 +191,7 @@ Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixe
   domain.with_sequence_parallel = fixed.sequence_parallel.value_or(true);
   domain.without_sequence_parallel = !fixed.sequence_parallel.value_or(false);
   domain.sequence_parallel_by_tensor = !fixed.sequence_parallel.has_value();
-  domain.most_ranks = facts.cards;
+  domain.combinations = combinations_of(space);
   auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());
   const TrainingJudge judge(s, *tables, options.filling);

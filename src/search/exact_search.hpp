@@ -5,7 +5,9 @@
 //
 // The bounds, from cheap to dear:
 //   1. less than its step can take, as if memory held: a score can only become worse by memory;
-//   2. memory of one rank: no less than that lies on the fullest;
+//   2. what a rank holds whatever it computes; all memory of one rank: no less than that lies on
+//   the
+//      fullest;
 //   3. a closer bound of the step, then the step itself.
 // Nothing is assumed monotone in a degree: gradients that do not persist, buffers of buckets and
 // rounding of layers to stages all break that.
@@ -89,6 +91,10 @@ class Incumbents {
           return true;
     return front_ && least.excess == 0 && !dominated(seconds, bytes, p);
   }
+  // Whether any plan with at least this score may, whatever its place in the order.
+  bool may_change(const Score& least) const {
+    return families_ || front_ || !best_.found || compare(least, best_.score) <= 0;
+  }
   void take(const Plan& p, FamilySet families, const Score& score, double seconds, double bytes) {
     keep(score, p, best_);
     if (families_)
@@ -171,12 +177,23 @@ class PlanVisitor {
   PlanVisitor(Judge& judge, const SearchOptions& options, Incumbents& best, SearchTally& tally)
       : judge_(judge), options_(options), best_(best), tally_(tally) {}
 
+  // Whether plans that differ from `p` only beside their pipeline are looked at.
+  bool enter(const Plan& p) {
+    if (!options_.bounds) return true;
+    double seconds = 0;
+    Score least = judge_.least(p, &seconds);
+    least.offloads = 0;
+    return best_.may_change(least);
+  }
+  void skip(std::int64_t plans) { tally_.decided += plans; }
+
   void operator()(const Plan& p, FamilySet families) {
     ++tally_.decided;
     double seconds = 0, bytes = 0;
     if (options_.bounds) {
       Score least = judge_.least(p, &seconds);
-      if (!best_.may_change(p, families, least, seconds, 0)) return;
+      bytes = judge_.state_bytes(p);
+      if (!best_.may_change(p, families, judge_.at_least(least, p, bytes), seconds, bytes)) return;
       bytes = judge_.some_bytes(p);
       ++tally_.weighed;
       least = judge_.at_least(least, p, bytes);
@@ -203,6 +220,7 @@ class PlanVisitor {
 
 // A judge answers for a plan; each thread has a copy of its own:
 //   Score least(plan, double* seconds)   no worse than the score; no more than the time it takes
+//   double state_bytes(plan)             of weights and optimizer on one rank
 //   double some_bytes(plan)              on one rank, at most what lies on the fullest
 //   Score nearly(plan, double* seconds)  a closer bound of the time
 //   Score timed(plan, double* seconds)   the score as if memory held, and the time it takes

@@ -47,6 +47,7 @@ struct Judge {
     return scored(*seconds = 0.9 * seconds_of(p));
   }
   Score timed(const Plan& p, double* seconds) const { return scored(*seconds = seconds_of(p)); }
+  double state_bytes(const Plan& p) const { return 0.4 * bytes_of(p); }
   double some_bytes(const Plan& p) const { return 0.8 * bytes_of(p); }
   Score at_least(Score s, const Plan&, double bytes) const {
     if (bytes > 5000) s.excess += bytes / 5000 - 1;

@@ -75,9 +75,44 @@ inline std::int32_t most_groups(const TrainingSpace& s, std::int32_t zero, int r
   return zero > 0 && s.grouped[static_cast<std::size_t>(zero)] ? replicas / 2 : 1;
 }
 
+// The plans of a division that share the pipeline of `p`.
+template <class Visit>
+void for_each_beside(const TrainingSpace& s, const Division& d, Plan p, Visit&& visit) {
+  const int replicas = d.data * d.context;
+  for (std::int32_t z : s.zero) {
+    // Stages from 2 on divide gradients after every micro-batch, which pipelines do not allow;
+    // on one replica there is nothing to divide; adapters are whole or, with the base, in
+    // parts.
+    if (z == 2 && d.pipeline > 1) continue;
+    if (!s.zero_fixed && z >= 2 && d.pipeline > 1) continue;
+    // ZeRO-3 is also how weights stay in host memory.
+    const bool alone = !s.zero_fixed && replicas == 1;
+    if (alone && (z == 1 || z == 2)) continue;
+    if (!s.zero_fixed && s.adapters && z != 0 && z != 3) continue;
+    p.zero = z;
+    const std::int32_t least = s.groups.value_or(1), most = most_groups(s, z, replicas);
+    for (std::int32_t groups = least; groups == least || groups <= most; groups *= 2) {
+      if (replicas % groups != 0) break;
+      p.optimizer_groups = groups;
+      for (std::uint8_t off : s.offloads) {
+        if ((off & offload_weights) && z != 3) continue;
+        if (alone && z == 3 && !(off & offload_weights)) continue;
+        p.offload_optimizer = off & offload_optimizer;
+        p.offload_weights = off & offload_weights;
+        p.offload_activations = off & offload_activations;
+        for (TrainRecipe recipe : s.recipe) {
+          p.recipe = recipe;
+          visit(static_cast<const Plan&>(p));
+        }
+      }
+    }
+  }
+}
+
 // Calls `visit(plan, families)` for every plan of one division, in nested order. The rules here are
 // those that `legal` cannot see in a division: micro-batches that divide, ZeRO beside pipelines,
-// offloaded weights without ZeRO-3.
+// offloaded weights without ZeRO-3. A visitor with `enter` says of each pipeline whether it wants
+// its plans, and is told how many it left.
 template <class Visit>
 void for_each_plan(const TrainingSpace& s, const Division& d, Visit&& visit) {
   Plan p = s.base;
@@ -92,9 +127,10 @@ void for_each_plan(const TrainingSpace& s, const Division& d, Visit&& visit) {
   p.context_exchange = d.exchange;
   p.sequence_parallel = s.sequence_parallel.value_or(d.tensor > 1);
   const FamilySet divided = s.families.of_degrees(p);
-  const int replicas = d.data * d.context;
   const std::int64_t share = s.global_batch / d.data;
-  // What decides the pipeline is outside, so that those who time plans find it unchanged.
+  // What decides the pipeline is outside, so that those who time plans find it unchanged; as many
+  // plans are inside, whatever it is.
+  std::int64_t beside_it = -1;
   for (Recompute r : s.recompute) {
     p.recompute = r;
     for (std::int32_t mb : s.micro_batch) {
@@ -104,35 +140,18 @@ void for_each_plan(const TrainingSpace& s, const Division& d, Visit&& visit) {
       // Interleaved chunks go round in groups of as many micro-batches as stages.
       if (d.virtual_stages > 1 && p.interleave_group == 0 && p.accumulation % d.pipeline != 0)
         continue;
-      for (std::int32_t z : s.zero) {
-        // Stages from 2 on divide gradients after every micro-batch, which pipelines do not allow;
-        // on one replica there is nothing to divide; adapters are whole or, with the base, in
-        // parts.
-        if (z == 2 && d.pipeline > 1) continue;
-        if (!s.zero_fixed && z >= 2 && d.pipeline > 1) continue;
-        // ZeRO-3 is also how weights stay in host memory.
-        const bool alone = !s.zero_fixed && replicas == 1;
-        if (alone && (z == 1 || z == 2)) continue;
-        if (!s.zero_fixed && s.adapters && z != 0 && z != 3) continue;
-        p.zero = z;
-        const std::int32_t least = s.groups.value_or(1), most = most_groups(s, z, replicas);
-        for (std::int32_t groups = least; groups == least || groups <= most; groups *= 2) {
-          if (replicas % groups != 0) break;
-          p.optimizer_groups = groups;
-          for (std::uint8_t off : s.offloads) {
-            if ((off & offload_weights) && z != 3) continue;
-            if (alone && z == 3 && !(off & offload_weights)) continue;
-            p.offload_optimizer = off & offload_optimizer;
-            p.offload_weights = off & offload_weights;
-            p.offload_activations = off & offload_activations;
-            const FamilySet families = divided | s.families.of_rank(p);
-            for (TrainRecipe recipe : s.recipe) {
-              p.recipe = recipe;
-              visit(static_cast<const Plan&>(p), families);
-            }
+      if constexpr (requires { visit.enter(p); }) {
+        if (!visit.enter(p)) {
+          if (beside_it < 0) {
+            beside_it = 0;
+            for_each_beside(s, d, p, [&](const Plan&) { ++beside_it; });
           }
+          visit.skip(beside_it);
+          continue;
         }
       }
+      for_each_beside(s, d, p,
+                      [&](const Plan& each) { visit(each, divided | s.families.of_rank(each)); });
     }
   }
 }

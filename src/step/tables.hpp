@@ -27,7 +27,13 @@ struct PlanDomain {
   bool with_sequence_parallel = false, without_sequence_parallel = true;
   // Of both only the one that plans take: sequence parallelism wherever there are tensor ranks.
   bool sequence_parallel_by_tensor = false;
-  int most_ranks = 0;  // beyond them no combination of degrees is made; 0: all are
+  // The combinations of degrees that plans have, in order; empty: all.
+  struct Combination {
+    std::int32_t tensor = 1, expert = 1, expert_tensor = 0, context = 1;
+    ContextExchange exchange = ContextExchange::ring;
+    auto operator<=>(const Combination&) const = default;
+  };
+  std::vector<Combination> combinations{};
   // Formats of the plan; one table set is made for one choice.
   Format kv = Format::bf16, activations = Format::bf16;
   std::optional<Format> weights;  // replaces 16-bit weights

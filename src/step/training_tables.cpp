@@ -303,13 +303,16 @@ void fill_train(Tables& t, std::int64_t sequence) {
   count_flops(t, sequence);
   const PlanDomain& domain = t.domain;
   OperatorTimes times(t);
-  auto wanted = [&](const Plan& p) {
+  auto wanted = [&](const Plan& p, std::int32_t inner) {
     if (p.sequence_parallel ? !domain.with_sequence_parallel : !domain.without_sequence_parallel)
       return false;
     if (domain.sequence_parallel_by_tensor && p.sequence_parallel != (p.tensor > 1)) return false;
     if (p.context == 1 && p.context_exchange != domain.context_exchange.front()) return false;
-    const int most = domain.most_ranks;
-    return most <= 0 || (p.tensor * p.context <= most && p.expert <= most);
+    // Of whole sequences the first exchange stands for all.
+    const PlanDomain::Combination one{p.tensor, p.expert, inner, p.context,
+                                      p.context == 1 ? ContextExchange::ring : p.context_exchange};
+    return domain.combinations.empty() ||
+           std::binary_search(domain.combinations.begin(), domain.combinations.end(), one);
   };
   Plan p;
   for (std::int32_t tensor : domain.tensor)
@@ -326,7 +329,8 @@ void fill_train(Tables& t, std::int64_t sequence) {
                 p.context_exchange = exchange;
                 p.sequence_parallel = sp;
                 p.micro_batch = mb;
-                t.train.pass.push_back(wanted(p) ? train_pass(t, sequence, p, times) : TrainPass{});
+                t.train.pass.push_back(wanted(p, inner) ? train_pass(t, sequence, p, times)
+                                                        : TrainPass{});
               }
 }
 
