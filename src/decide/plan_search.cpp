@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "memory/recipe.hpp"
-#include "plan/legality.hpp"
 #include "step/step_timer.hpp"
 
 namespace trigon {
@@ -66,15 +65,16 @@ class TrainingJudge {
     if (bytes > budget_.value) s.excess += memory_excess(bytes, budget_.value);
     return s;
   }
-  Score whole(Score s, const Plan& p, double* bytes) const {
+  Weight weight(const Plan& p) const {
     const RankMemory rank = tables_.memory.fullest(p).memory;
-    *bytes = rank.total();
-    s = at_least(s, p, *bytes);
-    if (room_ && s.excess == 0) {
+    Weight w;
+    w.bytes = rank.total();
+    w.excess = at_least({0, 0, false, 0}, p, w.bytes).excess;
+    if (room_ && w.excess == 0) {
       const Range used = range_of(rank, errors_);
-      s.tight = !(used.value <= kTightShare * budget_.value && used.high <= budget_.low);
+      w.tight = !(used.value <= kTightShare * budget_.value && used.high <= budget_.low);
     }
-    return s;
+    return w;
   }
 
  private:
@@ -149,21 +149,6 @@ void take_families(PlanSearch& out, const Setup& s, const Tables& tables, const 
   }
 }
 
-// What tables are made of: each combination of degrees once.
-std::vector<PlanDomain::Combination> combinations_of(const TrainingSpace& space) {
-  std::vector<PlanDomain::Combination> out;
-  Plan p;
-  for (const Division& d : space.divisions) {
-    p.tensor = d.tensor, p.data = d.data, p.context = d.context;
-    p.expert = d.expert, p.expert_tensor = d.expert_tensor;
-    out.push_back({d.tensor, d.expert, expert_slices(p), d.context,
-                   d.context == 1 ? ContextExchange::ring : d.exchange});
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
 Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixed,
                                          const PlanSearchOptions& options) {
   PlanSearch out;
@@ -191,7 +176,7 @@ Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixe
   domain.with_sequence_parallel = fixed.sequence_parallel.value_or(true);
   domain.without_sequence_parallel = !fixed.sequence_parallel.value_or(false);
   domain.sequence_parallel_by_tensor = !fixed.sequence_parallel.has_value();
-  domain.combinations = combinations_of(space);
+  domain.passes_later = true;
   auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());
   const TrainingJudge judge(s, *tables, options.filling);

@@ -8,7 +8,7 @@
 //   2. what a rank holds whatever it computes; all memory of one rank: no less than that lies on
 //   the
 //      fullest;
-//   3. a closer bound of the step, then the step itself.
+//   3. a closer bound of the step, memory of all ranks, then the step itself.
 // Nothing is assumed monotone in a degree: gradients that do not persist, buffers of buckets and
 // rounding of layers to stages all break that.
 //
@@ -53,6 +53,18 @@ inline int compare(const Score& a, const Score& b) {
   return 0;
 }
 
+// Memory of all ranks, as it enters a score.
+struct Weight {
+  double bytes = 0;   // on the fullest
+  double excess = 0;  // of the limit
+  bool tight = false;
+};
+inline Score with(Score s, const Weight& w) {
+  s.excess += w.excess;
+  s.tight = s.excess == 0 && w.tight;
+  return s;
+}
+
 struct Scored {
   bool found = false;
   Score score;
@@ -68,8 +80,8 @@ struct FrontPlan {
 struct SearchTally {
   std::int64_t decided = 0;  // plans past divisibility and support
   std::int64_t weighed = 0;  // of which memory of at least one rank was computed
+  std::int64_t whole = 0;    // ... and of all ranks
   std::int64_t timed = 0;    // ... and the step
-  std::int64_t whole = 0;    // ... and memory of all ranks
   void operator+=(const SearchTally& o) {
     decided += o.decided, timed += o.timed, weighed += o.weighed, whole += o.whole;
   }
@@ -91,9 +103,9 @@ class Incumbents {
           return true;
     return front_ && least.excess == 0 && !dominated(seconds, bytes, p);
   }
-  // Whether any plan with at least this score may, whatever its place in the order.
-  bool may_change(const Score& least) const {
-    return families_ || front_ || !best_.found || compare(least, best_.score) <= 0;
+  // Whether a plan with at least this score may be the best, whatever its place in the order.
+  bool may_be_best(const Score& least) const {
+    return !best_.found || compare(least, best_.score) <= 0;
   }
   void take(const Plan& p, FamilySet families, const Score& score, double seconds, double bytes) {
     keep(score, p, best_);
@@ -177,45 +189,71 @@ class PlanVisitor {
   PlanVisitor(Judge& judge, const SearchOptions& options, Incumbents& best, SearchTally& tally)
       : judge_(judge), options_(options), best_(best), tally_(tally) {}
 
+  // What the plans of a division hold at least.
+  void divide(const TrainingSpace& space, const Division& d) {
+    least_bytes_ = 0;
+    if (!options_.bounds || options_.families || options_.front) return;
+    least_bytes_ = std::numeric_limits<double>::infinity();
+    for_each_beside(space, d, divided(space, d), [&](const Plan& p) {
+      least_bytes_ = std::min(least_bytes_, judge_.state_bytes(p));
+    });
+  }
   // Whether plans that differ from `p` only beside their pipeline are looked at.
   bool enter(const Plan& p) {
-    if (!options_.bounds) return true;
+    if (!options_.bounds || options_.families || options_.front) return true;
+    if (!best_.may_be_best(judge_.at_least({0, 0, false, 0}, p, least_bytes_))) return false;
+    // Where nothing fits yet, time decides little.
+    if (nothing_fits()) return true;
     double seconds = 0;
     Score least = judge_.least(p, &seconds);
     least.offloads = 0;
-    return best_.may_change(least);
+    return best_.may_be_best(judge_.at_least(least, p, least_bytes_));
   }
   void skip(std::int64_t plans) { tally_.decided += plans; }
 
   void operator()(const Plan& p, FamilySet families) {
     ++tally_.decided;
-    double seconds = 0, bytes = 0;
+    double seconds = 0;
     if (options_.bounds) {
-      Score least = judge_.least(p, &seconds);
-      bytes = judge_.state_bytes(p);
-      if (!best_.may_change(p, families, judge_.at_least(least, p, bytes), seconds, bytes)) return;
-      bytes = judge_.some_bytes(p);
-      ++tally_.weighed;
-      least = judge_.at_least(least, p, bytes);
-      if (!best_.may_change(p, families, least, seconds, bytes)) return;
-      least = judge_.at_least(judge_.nearly(p, &seconds), p, bytes);
+      double bytes = judge_.state_bytes(p);
+      if (nothing_fits()) {
+        const Score now{0, offloads_of(p), false, 0};
+        if (!best_.may_change(p, families, judge_.at_least(now, p, bytes), 0, bytes)) return;
+        bytes = judge_.some_bytes(p);
+        ++tally_.weighed;
+        if (!best_.may_change(p, families, judge_.at_least(now, p, bytes), 0, bytes)) return;
+      } else {
+        Score least = judge_.least(p, &seconds);
+        if (!best_.may_change(p, families, judge_.at_least(least, p, bytes), seconds, bytes))
+          return;
+        bytes = judge_.some_bytes(p);
+        ++tally_.weighed;
+        least = judge_.at_least(least, p, bytes);
+        if (!best_.may_change(p, families, least, seconds, bytes)) return;
+      }
+      const Score least = judge_.at_least(judge_.nearly(p, &seconds), p, bytes);
       if (!best_.may_change(p, families, least, seconds, bytes)) return;
     }
-    Score score = judge_.timed(p, &seconds);
-    ++tally_.timed;
-    if (options_.bounds &&
-        !best_.may_change(p, families, judge_.at_least(score, p, bytes), seconds, bytes))
-      return;
-    score = judge_.whole(score, p, &bytes);
+    const Weight weight = judge_.weight(p);
     ++tally_.whole;
-    best_.take(p, families, score, seconds, bytes);
+    if (options_.bounds) {
+      // Schedules are walked last.
+      const Score least = with(judge_.nearly(p, &seconds), weight);
+      if (!best_.may_change(p, families, least, seconds, weight.bytes)) return;
+    }
+    const Score score = with(judge_.timed(p, &seconds), weight);
+    ++tally_.timed;
+    best_.take(p, families, score, seconds, weight.bytes);
   }
 
  private:
+  bool nothing_fits() const { return best_.best().found && best_.best().score.excess > 0; }
+
   Judge& judge_;
   const SearchOptions& options_;
   Incumbents& best_;
   SearchTally& tally_;
+  double least_bytes_ = 0;
 };
 
 // A judge answers for a plan; each thread has a copy of its own:
@@ -225,7 +263,7 @@ class PlanVisitor {
 //   Score nearly(plan, double* seconds)  a closer bound of the time
 //   Score timed(plan, double* seconds)   the score as if memory held, and the time it takes
 //   Score at_least(Score, plan, bytes)   the score if the fullest rank held `bytes` or more
-//   Score whole(Score, plan, double* bytes)    the score, and bytes on the fullest rank
+//   Weight weight(plan)                  of all ranks
 template <class Judge>
 SearchOutcome search_training(const TrainingSpace& space, const Judge& judge,
                               const SearchOptions& options) {
@@ -251,7 +289,9 @@ SearchOutcome search_training(const TrainingSpace& space, const Judge& judge,
             partial = true;
             break;
           }
-          for_each_plan(space, space.divisions[scattered(i, divisions)], visit);
+          const Division& division = space.divisions[scattered(i, divisions)];
+          visit.divide(space, division);
+          for_each_plan(space, division, visit);
         }
         out.incumbents.merge(best);
       }

@@ -53,9 +53,9 @@ struct Judge {
     if (bytes > 5000) s.excess += bytes / 5000 - 1;
     return s;
   }
-  Score whole(Score s, const Plan& p, double* bytes) const {
-    *bytes = bytes_of(p);
-    return at_least(s, p, *bytes);
+  Weight weight(const Plan& p) const {
+    const double bytes = bytes_of(p);
+    return {bytes, at_least({0, 0, false, 0}, p, bytes).excess, false};
   }
 };
 

@@ -75,6 +75,22 @@ inline std::int32_t most_groups(const TrainingSpace& s, std::int32_t zero, int r
   return zero > 0 && s.grouped[static_cast<std::size_t>(zero)] ? replicas / 2 : 1;
 }
 
+// A plan of a division before what its ranks do is chosen.
+inline Plan divided(const TrainingSpace& s, const Division& d) {
+  Plan p = s.base;
+  p.tensor = d.tensor;
+  p.pipeline = d.pipeline;
+  p.virtual_stages = d.virtual_stages;
+  p.context = d.context;
+  p.data = d.data;
+  p.expert = d.expert;
+  p.expert_tensor = d.expert_tensor;
+  p.schedule = d.schedule;
+  p.context_exchange = d.exchange;
+  p.sequence_parallel = s.sequence_parallel.value_or(d.tensor > 1);
+  return p;
+}
+
 // The plans of a division that share the pipeline of `p`.
 template <class Visit>
 void for_each_beside(const TrainingSpace& s, const Division& d, Plan p, Visit&& visit) {
@@ -115,18 +131,8 @@ void for_each_beside(const TrainingSpace& s, const Division& d, Plan p, Visit&& 
 // its plans, and is told how many it left.
 template <class Visit>
 void for_each_plan(const TrainingSpace& s, const Division& d, Visit&& visit) {
-  Plan p = s.base;
-  p.tensor = d.tensor;
-  p.pipeline = d.pipeline;
-  p.virtual_stages = d.virtual_stages;
-  p.context = d.context;
-  p.data = d.data;
-  p.expert = d.expert;
-  p.expert_tensor = d.expert_tensor;
-  p.schedule = d.schedule;
-  p.context_exchange = d.exchange;
-  p.sequence_parallel = s.sequence_parallel.value_or(d.tensor > 1);
-  const FamilySet divided = s.families.of_degrees(p);
+  Plan p = divided(s, d);
+  const FamilySet of_division = s.families.of_degrees(p);
   const std::int64_t share = s.global_batch / d.data;
   // What decides the pipeline is outside, so that those who time plans find it unchanged; as many
   // plans are inside, whatever it is.
@@ -150,8 +156,8 @@ void for_each_plan(const TrainingSpace& s, const Division& d, Visit&& visit) {
           continue;
         }
       }
-      for_each_beside(s, d, p,
-                      [&](const Plan& each) { visit(each, divided | s.families.of_rank(each)); });
+      for_each_beside(
+          s, d, p, [&](const Plan& each) { visit(each, of_division | s.families.of_rank(each)); });
     }
   }
 }

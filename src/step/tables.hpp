@@ -4,6 +4,7 @@
 // the server all go through these two.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,13 +28,7 @@ struct PlanDomain {
   bool with_sequence_parallel = false, without_sequence_parallel = true;
   // Of both only the one that plans take: sequence parallelism wherever there are tensor ranks.
   bool sequence_parallel_by_tensor = false;
-  // The combinations of degrees that plans have, in order; empty: all.
-  struct Combination {
-    std::int32_t tensor = 1, expert = 1, expert_tensor = 0, context = 1;
-    ContextExchange exchange = ContextExchange::ring;
-    auto operator<=>(const Combination&) const = default;
-  };
-  std::vector<Combination> combinations{};
+  bool passes_later = false;  // training: each pass is made when a plan first needs it
   // Formats of the plan; one table set is made for one choice.
   Format kv = Format::bf16, activations = Format::bf16;
   std::optional<Format> weights;  // replaces 16-bit weights
@@ -87,9 +82,12 @@ struct TrainPass {
   LayerWork of(std::int64_t begin, std::int64_t end, double count) const;
 };
 
+class LaterPasses;
+
 struct TrainTables {
   // [tensor][expert][expert_tensor][context][context_exchange][sequence_parallel][micro_batch]
   std::vector<TrainPass> pass;
+  std::shared_ptr<LaterPasses> later;  // instead of `pass`
   // Of the whole model, for one sequence.
   double forward_flops = 0, attention_forward_flops = 0, head_flops = 0;
   double parameters = 0, expert_parameters = 0, embedding_parameters = 0;

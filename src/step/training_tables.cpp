@@ -163,33 +163,13 @@ TrainOperator in_group(const Tables& t, const Pass& p, const Operator& op, Train
   return out;
 }
 
-// Most operators of a table are in it many times: what divides experts changes no attention.
-class OperatorTimes {
- public:
-  explicit OperatorTimes(const Tables& t) : t_(t) {}
-  TrainOperator of(const Pass& p, const Operator& op) {
-    auto [i, is_new] = known_.try_emplace(op);
-    if (is_new) i->second = alone(t_, op, !t_.train.frozen_base);
-    return in_group(t_, p, op, i->second);
-  }
-
- private:
-  struct Hash {
-    std::size_t operator()(const Operator& o) const {
-      std::uint64_t h = static_cast<std::uint64_t>(o.kind);
-      for (double x : {o.m, o.n, o.k, o.groups, o.data_bytes, o.weight_bytes, o.sequences,
-                       o.payload_bytes, static_cast<double>(o.ranks) * 65536 + o.stride}) {
-        h = (h ^ std::bit_cast<std::uint64_t>(x)) * 1099511628211u;
-        h ^= h >> 29;
-      }
-      return static_cast<std::size_t>(h);
-    }
-  };
-  const Tables& t_;
-  std::unordered_map<Operator, TrainOperator, Hash> known_;
-};
-
 bool is_collective(OperatorKind k) { return k >= OperatorKind::all_reduce; }
+
+const TrainOperator& alone_once(const Tables& t, const Operator& op, OperatorTimes& times) {
+  auto [i, is_new] = times.try_emplace(op);
+  if (is_new) i->second = alone(t, op, !t.train.frozen_base);
+  return i->second;
+}
 
 // The part of an operator of a layer that selective recomputation runs again.
 double repeated_share(const EnginePolicy& e, const Operator& op) {
@@ -214,7 +194,7 @@ double repeated_share(const EnginePolicy& e, const Operator& op) {
 LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, OperatorTimes& times) {
   LayerWork w;
   for (const Operator& op : ops) {
-    const TrainOperator x = times.of(p, op);
+    const TrainOperator x = in_group(t, p, op, alone_once(t, op, times));
     w.forward += op.repeat * x.forward;
     w.input += op.repeat * x.backward.input;
     w.weight += op.repeat * x.backward.weight;
@@ -298,21 +278,39 @@ TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
   return in_group(t, p, op, alone(t, op, weights_train));
 }
 
+LaterPasses::LaterPasses(std::size_t count, std::int64_t sequence)
+    : sequence_(sequence), passes_(count), ready_(std::make_unique<std::atomic<bool>[]>(count)) {}
+
+const TrainPass& LaterPasses::at(const Tables& t, std::size_t i, const Plan& plan) {
+  if (ready_[i].load(std::memory_order_acquire)) return passes_[i];
+  const std::lock_guard lock(making_);
+  if (!ready_[i].load(std::memory_order_relaxed)) {
+    Plan degrees = plan;
+    degrees.expert_tensor = expert_tensor_ranks(plan, false);
+    passes_[i] = train_pass(t, sequence_, degrees, times_);
+    ready_[i].store(true, std::memory_order_release);
+  }
+  return passes_[i];
+}
+
 void fill_train(Tables& t, std::int64_t sequence) {
   t.train.pass.clear();
+  t.train.later.reset();
   count_flops(t, sequence);
   const PlanDomain& domain = t.domain;
-  OperatorTimes times(t);
-  auto wanted = [&](const Plan& p, std::int32_t inner) {
+  OperatorTimes times;
+  if (domain.passes_later) {
+    const std::size_t all = domain.tensor.size() * domain.expert.size() *
+                            domain.expert_tensor.size() * domain.context.size() *
+                            domain.context_exchange.size() * 2 * domain.micro_batch.size();
+    t.train.later = std::make_shared<LaterPasses>(all, sequence);
+    return;
+  }
+  auto wanted = [&](const Plan& p) {
     if (p.sequence_parallel ? !domain.with_sequence_parallel : !domain.without_sequence_parallel)
       return false;
     if (domain.sequence_parallel_by_tensor && p.sequence_parallel != (p.tensor > 1)) return false;
-    if (p.context == 1 && p.context_exchange != domain.context_exchange.front()) return false;
-    // Of whole sequences the first exchange stands for all.
-    const PlanDomain::Combination one{p.tensor, p.expert, inner, p.context,
-                                      p.context == 1 ? ContextExchange::ring : p.context_exchange};
-    return domain.combinations.empty() ||
-           std::binary_search(domain.combinations.begin(), domain.combinations.end(), one);
+    return p.context > 1 || p.context_exchange == domain.context_exchange.front();
   };
   Plan p;
   for (std::int32_t tensor : domain.tensor)
@@ -329,8 +327,7 @@ void fill_train(Tables& t, std::int64_t sequence) {
                 p.context_exchange = exchange;
                 p.sequence_parallel = sp;
                 p.micro_batch = mb;
-                t.train.pass.push_back(wanted(p, inner) ? train_pass(t, sequence, p, times)
-                                                        : TrainPass{});
+                t.train.pass.push_back(wanted(p) ? train_pass(t, sequence, p, times) : TrainPass{});
               }
 }
 

@@ -5,6 +5,7 @@
 #include "plan/legality.hpp"
 #include "plan/stages.hpp"
 #include "step/evaluate_parts.hpp"
+#include "step/training_tables.hpp"
 
 namespace trigon {
 
@@ -21,7 +22,7 @@ const TrainPass& pass_of(const Tables& t, const Plan& p) {
                                   ways.begin());
   i = i * 2 + (p.sequence_parallel ? 1 : 0);
   i = i * t.domain.micro_batch.size() + index_in(t.domain.micro_batch, p.micro_batch);
-  return t.train.pass[i];
+  return t.train.later ? t.train.later->at(t, i, p) : t.train.pass[i];
 }
 
 void fill_pipeline(const Tables& t, const TrainPass& pass, const Plan& plan, StepPipeline& out) {
