@@ -230,13 +230,16 @@ class PlanVisitor {
         ++tally_.weighed;
         least = judge_.at_least(least, p, bytes);
         if (!best_.may_change(p, families, least, seconds, bytes)) return;
+        least = judge_.at_least(judge_.nearly(p, &seconds), p, bytes);
+        if (!best_.may_change(p, families, least, seconds, bytes)) return;
       }
-      const Score least = judge_.at_least(judge_.nearly(p, &seconds), p, bytes);
-      if (!best_.may_change(p, families, least, seconds, bytes)) return;
     }
     const Weight weight = judge_.weight(p);
     ++tally_.whole;
     if (options_.bounds) {
+      if (const Score now = with({0, offloads_of(p), false, 0}, weight);
+          nothing_fits() && !best_.may_change(p, families, now, 0, weight.bytes))
+        return;
       // Schedules are walked last.
       const Score least = with(judge_.nearly(p, &seconds), weight);
       if (!best_.may_change(p, families, least, seconds, weight.bytes)) return;
