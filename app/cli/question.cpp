@@ -184,7 +184,10 @@ void read_plan(Reader& r, Asking& a) {
   r.take("zero-groups", parse_whole, plan.optimizer_groups);
   r.take("last-stage-layers", parse_whole, plan.last_stage_layers);
   r.take("expert-capacity", parse_number, plan.expert_capacity);
-  if (const Setting* o = s.find("schedule")) plan.schedule = schedule_of(o->text);
+  if (const Setting* o = s.find("schedule")) {
+    plan.any_schedule = o->text == "any";
+    plan.schedule = schedule_of(o->text);
+  }
   if (const Setting* o = s.find("cp-exchange"))
     plan.context_exchange = context_exchange_of(o->text);
   if (const Setting* o = s.find("optimizer")) plan.optimizer = optimizer_of(o->text);

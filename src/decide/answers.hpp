@@ -175,6 +175,13 @@ struct ScalingRow {
   double added = 0;  // what each card added since the row before brings, against one of the fewest
 };
 
+// What else fine-tuning could change on the same cards.
+struct MethodRow {
+  TuneMethod method = TuneMethod::full;
+  std::optional<PlanRow> best;     // absent: nothing divides
+  std::optional<Message> refused;  // why
+};
+
 // `plan`: the best way to run a job on one cluster.
 struct PlanAnswer {
   Job job;
@@ -185,6 +192,7 @@ struct PlanAnswer {
   std::vector<PlanFamilyRow> families;
   std::vector<PlanRow> front;  // of time, share of memory and cost, over all counts of cards
   std::vector<ScalingRow> scaling;
+  std::vector<MethodRow> methods;  // fine-tuning alone: every method, the asked one among them
   std::vector<Message> relax;
   std::vector<Assumption> assumptions;
   std::int64_t plans = 0;  // of the space on the whole cluster

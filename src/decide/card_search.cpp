@@ -54,6 +54,117 @@ double budget_excess(const Setup& s, const Objective& o, const Chosen& c, const 
 
 bool serves_forever(const Setup& s) { return std::holds_alternative<Serve>(s.job); }
 
+// One accelerator with its weights in one format, count by count.
+class CountSearch {
+ public:
+  CountSearch(const Catalogues& all, const Question& q, const Objective& o, CardResult& r)
+      : all_(all), q_(q), objective_(o), r_(r) {}
+
+  // Looks at all counts. What certainly does not fit is looked at only where nothing else holds
+  // the limits, and then only if it may miss them by less: the answer is that of looking at all.
+  void all_counts(const Accelerator& card) {
+    const int node = cards_per_node(all_, card);
+    struct Crowded {
+      Setup setup;
+      double excess;
+    };
+    std::vector<Crowded> crowded;
+    for (int count : card_counts(static_cast<int>(fixed_ranks(q_.plan)), objective_.max_gpus)) {
+      if (count > node && count % node != 0) continue;
+      const Cluster cluster = count <= node ? make_cluster(all_.hardware, card, count, 1)
+                                            : make_cluster(all_.hardware, card, node, count / node);
+      auto s = set_up(all_, q_, cluster);
+      if (!s) {
+        if (s.error().code == ErrorCode::bad_argument || s.error().code == ErrorCode::unknown_name)
+          r_.error = s.error();
+        else
+          r_.rejection = s.error().what;
+        return;
+      }
+      // GGUF types belong to engines on ggml, the others to the rest.
+      if (r_.narrowed && info(*r_.narrowed).gguf != s->engine.compute_buffer) return;
+      ++r_.counts.counts;
+      const double share = least_state_bytes(*s, q_.plan) / count;
+      if (const auto room = cluster.card.memory; room && share > room->in_base()) {
+        crowded.push_back({std::move(*s), memory_excess(share, room->in_base())});
+        continue;
+      }
+      if (!take(*s)) return;
+      // Serving costs grow with every card: the first count that holds is the cheapest.
+      if (r_.chosen && serves_forever(*s)) return;
+    }
+    if (r_.chosen) return;
+    for (auto c = crowded.rbegin(); c != crowded.rend(); ++c)
+      if (!r_.nearest || c->excess <= r_.nearest_excess)
+        if (!take(c->setup)) return;
+  }
+
+ private:
+  // False: no count of this card can be searched.
+  bool take(const Setup& s) {
+    auto found = best_plan(s, q_.plan, Filling::with_room);
+    if (!found) {
+      r_.rejection = found.error().what;
+      return false;
+    }
+    r_.counts.plans_considered += found->counts.plans_considered;
+    r_.counts.plans_pruned += found->counts.plans_pruned;
+    r_.counts.plans_evaluated += found->counts.plans_evaluated;
+    const int count = s.cluster.count();
+    if (!found->best) {
+      if (!r_.rejection)
+        r_.rejection =
+            found->illegal ? *found->illegal : message(DecideMessage::no_plan_divides, count);
+      return true;
+    }
+    const Chosen& c = *found->best;
+    const Money money = money_of(all_, s.cluster, objective_.payment, objective_.as_of);
+    const double excess = c.excess + budget_excess(s, objective_, c, money, nullptr);
+    if (excess > 0)
+      take_nearest(s, c, money, excess);
+    else
+      take_chosen(s, c, money);
+    return true;
+  }
+
+  void take_nearest(const Setup& s, const Chosen& c, const Money& money, double excess) {
+    const bool nearer =
+        !r_.nearest || excess < r_.nearest_excess ||
+        (excess == r_.nearest_excess && s.cluster.count() < r_.nearest_setup->cluster.count());
+    if (!nearer) return;
+    r_.nearest_excess = excess;
+    r_.nearest = c;
+    r_.nearest_setup = s;
+    r_.nearest_violated.clear();
+    limit_excess(s, c.evaluation, &r_.nearest_violated);
+    budget_excess(s, objective_, c, money, &r_.nearest_violated);
+  }
+
+  // Cost of the job: what serving costs an hour, what everything else costs in all; without a
+  // price, cards times time.
+  void take_chosen(const Setup& s, const Chosen& c, const Money& money) {
+    double hour = money.usd_per_hour ? money.usd_per_hour->value : 0;
+    const double hours = job_hours(s, c.evaluation);
+    double total = std::isfinite(hours) ? hour * hours : hour;
+    // A bought machine is paid for at once, however short the job.
+    if (money.way == Payment::buy && std::isfinite(hours) && money.usd_purchase)
+      total = hour = money.usd_purchase->value;
+    const double cost =
+        hour > 0 ? total : s.cluster.count() * (std::isfinite(hours) ? std::max(hours, 1e-9) : 1.0);
+    if (r_.chosen && cost >= r_.cost * (1 - 1e-9)) return;
+    r_.cost = cost;
+    r_.chosen = c;
+    r_.setup = s;
+    r_.usd_per_hour = hour;
+    r_.usd_total = hour > 0 ? total : 0;
+  }
+
+  const Catalogues& all_;
+  const Question& q_;
+  const Objective& objective_;
+  CardResult& r_;
+};
+
 CardResult search_format(const Catalogues& all, const Question& q, const Objective& o,
                          const Accelerator& card, std::optional<Format> narrowed) {
   CardResult r;
@@ -70,72 +181,7 @@ CardResult search_format(const Catalogues& all, const Question& q, const Objecti
     return r;
   }
   ++r.counts.cards;
-  int node = cards_per_node(all, card);
-  double best_cost = 0;
-  for (int count : card_counts(static_cast<int>(fixed_ranks(q.plan)), o.max_gpus)) {
-    if (count > node && count % node != 0) continue;
-    Cluster cluster = count <= node ? make_cluster(all.hardware, card, count, 1)
-                                    : make_cluster(all.hardware, card, node, count / node);
-    auto s = set_up(all, q, cluster);
-    if (!s) {
-      if (s.error().code == ErrorCode::bad_argument || s.error().code == ErrorCode::unknown_name)
-        r.error = s.error();
-      else
-        r.rejection = s.error().what;
-      return r;
-    }
-    // GGUF types belong to engines on ggml, the others to the rest.
-    if (narrowed && info(*narrowed).gguf != s->engine.compute_buffer) return r;
-    ++r.counts.counts;
-    auto found = best_plan(*s, q.plan, Filling::with_room);
-    if (!found) {
-      r.rejection = found.error().what;
-      return r;
-    }
-    r.counts.plans_considered += found->counts.plans_considered;
-    r.counts.plans_pruned += found->counts.plans_pruned;
-    r.counts.plans_evaluated += found->counts.plans_evaluated;
-    if (!found->best) {
-      if (!r.rejection)
-        r.rejection =
-            found->illegal ? *found->illegal : message(DecideMessage::no_plan_divides, count);
-      continue;
-    }
-    const Chosen& c = *found->best;
-    Money money = money_of(all, cluster, o.payment, o.as_of);
-    double hour = money.usd_per_hour ? money.usd_per_hour->value : 0;
-    double over_budget = budget_excess(*s, o, c, money, nullptr);
-    double excess = c.excess + over_budget;
-    if (excess > 0) {
-      if (!r.nearest || excess < r.nearest_excess) {
-        r.nearest_excess = excess;
-        r.nearest = c;
-        r.nearest_setup = *s;
-        r.nearest_violated.clear();
-        limit_excess(*s, c.evaluation, &r.nearest_violated);
-        budget_excess(*s, o, c, money, &r.nearest_violated);
-      }
-      continue;
-    }
-    // Cost of the job: what serving costs an hour, what everything else costs in all; without a
-    // price, cards times time.
-    double hours = job_hours(*s, c.evaluation);
-    double total = std::isfinite(hours) ? hour * hours : hour;
-    // A bought machine is paid for at once, however short the job.
-    if (money.way == Payment::buy && std::isfinite(hours) && money.usd_purchase)
-      total = hour = money.usd_purchase->value;
-    double cost = hour > 0 ? total : count * (std::isfinite(hours) ? std::max(hours, 1e-9) : 1.0);
-    bool better = !r.chosen || cost < best_cost * (1 - 1e-9);
-    if (better) {
-      best_cost = r.cost = cost;
-      r.chosen = c;
-      r.setup = *s;
-      r.usd_per_hour = hour;
-      r.usd_total = hour > 0 ? total : 0;
-    }
-    // Serving costs grow with every card: the first count that holds is the cheapest.
-    if (serves_forever(*s)) break;
-  }
+  CountSearch(all, q, o, r).all_counts(card);
   if (!r.chosen && !r.nearest_violated.empty()) r.rejection = r.nearest_violated.front();
   return r;
 }

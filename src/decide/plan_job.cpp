@@ -39,6 +39,24 @@ class Planner {
     return Found{q.plan, narrowed, std::move(*s), std::move(*found)};
   }
 
+  // The best plan of another method of fine-tuning, offloaded where nothing else fits.
+  Result<Found> search_method(const Cluster& cluster, TuneMethod method) const {
+    Question q = q_;
+    q.job.method = method;
+    // What adapters are said to be is theirs alone.
+    if (method == TuneMethod::full) q.job.rank.reset();
+    auto s = set_up(all_, q, cluster);
+    if (!s) return tl::unexpected(s.error());
+    PlanSearchOptions options;
+    options.filling = Filling::with_room;
+    options.offload = true;
+    options.threads = objective_.threads;
+    options.stop = stop_;
+    auto found = search_plans(*s, q.plan, options);
+    if (!found) return tl::unexpected(found.error());
+    return Found{q.plan, std::nullopt, std::move(*s), std::move(*found)};
+  }
+
   PlanRow row(const Found& f, const Chosen& c) const {
     PlanRow r;
     const Evaluation& e = c.evaluation;
@@ -195,6 +213,23 @@ Result<PlanAnswer> plan_job(const Catalogues& all, const Question& q, const Clus
     }
     a.families.push_back(std::move(r));
   }
+  if (auto tune = std::get_if<FineTune>(&s.job); tune && s.stack && !tune->item)
+    for (TuneMethod method : {TuneMethod::full, TuneMethod::lora, TuneMethod::qlora}) {
+      MethodRow r{method, std::nullopt, std::nullopt};
+      if (method == tune->method) {
+        r.best = chosen;
+      } else if (auto other = planner.search_method(cluster, method); !other) {
+        r.refused = other.error().what;
+      } else {
+        count(other->search.tally);
+        a.partial |= other->search.partial;
+        if (other->search.best)
+          r.best = planner.row(*other, *other->search.best);
+        else
+          r.refused = no_plan(other->setup, other->request, other->search.illegal).what;
+      }
+      a.methods.push_back(std::move(r));
+    }
   for (Cluster& part : parts_of(cluster)) {
     ScalingRow row;
     row.cards = part.count();

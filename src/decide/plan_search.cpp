@@ -1,7 +1,12 @@
 #include "decide/plan_search.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+
+#include "memory/recipe.hpp"
+#include "step/step_timer.hpp"
 
 namespace trigon {
 namespace {
@@ -12,18 +17,45 @@ class TrainingJudge {
  public:
   TrainingJudge(const Setup& s, const Tables& tables, Filling filling)
       : tables_(tables),
+        timer_(tables),
         room_(filling == Filling::with_room),
         errors_(s.calibration->memory_errors(s.engine.id, true)),
         budget_(tables.memory.budget_bytes(Plan{}, RankMemory{})) {
-    if (auto t = std::get_if<Train>(&s.job)) deadline_ = t->deadline;
-    if (auto t = std::get_if<FineTune>(&s.job)) deadline_ = t->deadline;
+    auto take = [&](const auto& job) {
+      deadline_ = job.deadline;
+      tokens_ = job.tokens / static_cast<double>(job.sequence);
+    };
+    if (auto t = std::get_if<Train>(&s.job)) take(*t);
+    if (auto t = std::get_if<FineTune>(&s.job)) take(*t);
   }
 
-  Score timed(const Plan& p, double* seconds) const {
-    const Evaluation e = evaluate_time(tables_, p);
-    *seconds = e[Metric::step_seconds];
-    return {deadline_excess(deadline_, e[Metric::time_to_train_seconds]), offloads_of(p), false,
-            rounded(*seconds)};
+  Score least(const Plan& p, double* seconds) { return bounded(p, *seconds = timer_.least(p)); }
+  Score nearly(const Plan& p, double* seconds) { return bounded(p, *seconds = timer_.nearly(p)); }
+  Score timed(const Plan& p, double* seconds) {
+    *seconds = timer_.seconds(p);
+    const double run = deadline_ ? timer_.run_seconds(p, *seconds) : 0;
+    return {deadline_excess(deadline_, run), offloads_of(p), false, rounded(*seconds)};
+  }
+  double state_bytes(const Plan& p) {
+    const StateKey key{p.tensor,  p.pipeline, p.virtual_stages, p.data,
+                       p.context, p.expert,   p.expert_tensor};
+    if (key != states_of_) {
+      states_of_ = key;
+      states_.fill(-1);
+    }
+    // Parts of replicas are powers of two, or one fixed number.
+    const auto parts = static_cast<std::size_t>(
+        std::bit_width(static_cast<std::uint32_t>(p.optimizer_groups)) - 1);
+    std::size_t i = static_cast<std::size_t>(p.zero) * 16 + std::min<std::size_t>(parts, 15);
+    i = (i * 8 + static_cast<std::size_t>(offloads_of(p))) * 5 + static_cast<std::size_t>(p.recipe);
+    double& bytes = states_.at(i);
+    if (bytes < 0) {
+      NoRecord quiet;
+      const RankMemory m = tables_.memory.evaluate(p, 0, quiet);
+      bytes = m[MemoryTerm::weights] + m[MemoryTerm::master_weights] + m[MemoryTerm::optimizer] +
+              m[MemoryTerm::context] + m[MemoryTerm::libraries];
+    }
+    return bytes;
   }
   double some_bytes(const Plan& p) const {
     NoRecord quiet;
@@ -33,19 +65,37 @@ class TrainingJudge {
     if (bytes > budget_.value) s.excess += memory_excess(bytes, budget_.value);
     return s;
   }
-  Score whole(Score s, const Plan& p, double* bytes) const {
+  Weight weight(const Plan& p) const {
     const RankMemory rank = tables_.memory.fullest(p).memory;
-    *bytes = rank.total();
-    s = at_least(s, p, *bytes);
-    if (room_ && s.excess == 0) {
+    Weight w;
+    w.bytes = rank.total();
+    w.excess = at_least({0, 0, false, 0}, p, w.bytes).excess;
+    if (room_ && w.excess == 0) {
       const Range used = range_of(rank, errors_);
-      s.tight = !(used.value <= kTightShare * budget_.value && used.high <= budget_.low);
+      w.tight = !(used.value <= kTightShare * budget_.value && used.high <= budget_.low);
     }
-    return s;
+    return w;
   }
 
  private:
+  // Without what failures and checkpoints take.
+  Score bounded(const Plan& p, double seconds) const {
+    double excess = 0;
+    if (deadline_) {
+      const double tokens =
+          tokens_ / (static_cast<double>(p.micro_batch) * p.accumulation * p.data);
+      excess = deadline_excess(deadline_, std::max(1.0, tokens) * seconds * (1 - 1e-9));
+    }
+    return {excess, offloads_of(p), false, rounded(seconds)};
+  }
+
   const Tables& tables_;
+  // What depends on no micro-batch: by ZeRO stage, groups, offloading and recipe.
+  using StateKey = std::array<std::int32_t, 7>;
+  StateKey states_of_{};
+  std::array<double, 4 * 16 * 8 * 5> states_{};
+  StepTimer timer_;
+  double tokens_ = 0;  // of the job, in sequences
   bool room_;
   MemoryErrors errors_;
   Range budget_;
@@ -110,6 +160,7 @@ Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixe
   const TrainingFacts facts = facts_of(s);
   TrainingSpace space = training_space(fixed, s.engine, facts, base, false, legal);
   out.illegal = space.illegal;
+  if (!options.families) space.families = {};
   if (space.divisions.empty()) {
     if (auto why = why_nothing(s, fixed, domain)) out.illegal = why;
     for (std::size_t i = 0; options.families && i < space.families.all().size(); ++i)
@@ -119,11 +170,13 @@ Result<PlanSearch> search_training_plans(const Setup& s, const PlanRequest& fixe
   domain.tensor = space.tensors();
   domain.expert = space.experts();
   domain.context = space.contexts();
+  domain.expert_tensor = space.expert_slices();
+  domain.context_exchange = space.exchanges();
   domain.micro_batch = space.micro_batch;
   domain.with_sequence_parallel = fixed.sequence_parallel.value_or(true);
   domain.without_sequence_parallel = !fixed.sequence_parallel.value_or(false);
   domain.sequence_parallel_by_tensor = !fixed.sequence_parallel.has_value();
-  domain.most_ranks = facts.cards;
+  domain.passes_later = true;
   auto tables = prepare_for(s, domain);
   if (!tables) return tl::unexpected(tables.error());
   const TrainingJudge judge(s, *tables, options.filling);
@@ -220,6 +273,19 @@ Result<PlanSearch> search_serving_plans(const Setup& s, const PlanRequest& fixed
 }
 
 }  // namespace
+
+double least_state_bytes(const Setup& s, const PlanRequest& fixed) {
+  auto tune = std::get_if<FineTune>(&s.job);
+  if (!s.training || !s.stack || (tune && tune->method != TuneMethod::full)) return 0;
+  if (fixed.offload_optimizer.value_or(false) || fixed.offload_weights.value_or(false)) return 0;
+  const StateBytes state = state_bytes(fixed.recipe.value_or(recipe_of(s.engine)));
+  const double moments =
+      fixed.optimizer.value_or(Optimizer::adamw) == Optimizer::adamw ? 2 * state.moment : 0;
+  // A little is left for what a count of parameters may name and no card holds.
+  constexpr double kCounted = 0.98;
+  return kCounted * static_cast<double>(count_parameters(*s.stack).total) *
+         (state.weight + state.master + moments);
+}
 
 double wish_of(const Setup& s, const Evaluation& e) {
   if (s.training) return e[Metric::step_seconds];

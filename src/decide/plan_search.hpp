@@ -48,6 +48,10 @@ struct PlanSearch {
 Result<PlanSearch> search_plans(const Setup& s, const PlanRequest& fixed,
                                 const PlanSearchOptions& options);
 
+// Bytes that all cards together hold at least while a model trains, whatever the plan: weights and
+// what the optimizer keeps of each, once. 0 where nothing is known beforehand.
+double least_state_bytes(const Setup& s, const PlanRequest& fixed);
+
 // What a plan is compared by where limits hold, less is better: seconds of a training step, of a
 // request of a batch, of a request served; the busy share under a rate.
 double wish_of(const Setup& s, const Evaluation& e);

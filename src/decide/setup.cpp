@@ -177,7 +177,7 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   if (fixed.card_shares)
     std::copy_n(fixed.card_shares->begin(), std::min(fixed.card_shares->size(), kMostShares),
                 d.card_shares.begin());
-  d.context_exchange = fixed.context_exchange.value_or(ContextExchange::ring);
+  d.context_exchange = {fixed.context_exchange.value_or(ContextExchange::ring)};
   d.expert_capacity = fixed.expert_capacity.value_or(0);
   if (!s.stack) {
     // Networks are published in 32 bit and run in 16 unless something else is asked. Eight bits
@@ -228,6 +228,8 @@ PlanDomain domain_of(const Setup& s, const PlanRequest& fixed, const Plan& plan)
   d.tensor = {plan.tensor};
   d.expert = {plan.expert};
   d.context = {plan.context};
+  d.expert_tensor = {expert_slices(plan)};
+  d.context_exchange = {plan.context_exchange};
   d.micro_batch = {std::max(1, plan.micro_batch)};
   d.with_sequence_parallel = plan.sequence_parallel;
   d.without_sequence_parallel = !plan.sequence_parallel;

@@ -62,6 +62,21 @@ class Layers {
     if (const Fact* f = typed<std::vector<std::string>>(key, "a list of texts"))
       *out = std::get<std::vector<std::string>>(f->value);
   }
+  // What the list names is on, the others are off; without a list all stay as they are.
+  void switches(const char* key, std::initializer_list<std::pair<std::string_view, bool*>> known) {
+    std::vector<std::string> on;
+    if (!find(key)) return;
+    texts(key, &on);
+    for (const auto& [name, flag] : known) *flag = false;
+    for (const std::string& each : on) {
+      const auto* at = std::find_if(known.begin(), known.end(),
+                                    [&](const auto& one) { return one.first == each; });
+      if (at == known.end())
+        refuse(message(EngineMessage::bad_policy_value, each, key), key);
+      else
+        *at->second = true;
+    }
+  }
   void numbers(const char* key, std::vector<double>* out) {
     if (const Fact* f = typed<std::vector<double>>(key, "a list of numbers"))
       *out = std::get<std::vector<double>>(f->value);
@@ -187,19 +202,19 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("pipeline_parallel", &p.pipeline_parallel);
   l.flag("expert_parallel", &p.expert_parallel);
   l.flag("context_parallel", &p.context_parallel);
-  l.flag("interleaved_stages", &p.interleaved_stages);
-  std::vector<std::string> offloads;
-  l.texts("offloads", &offloads);
-  for (const std::string& part : offloads) {
-    bool* known = part == "optimizer"     ? &p.offloads_optimizer
-                  : part == "weights"     ? &p.offloads_weights
-                  : part == "activations" ? &p.offloads_activations
-                                          : nullptr;
-    if (!known)
-      return fail(ErrorCode::malformed, message(EngineMessage::bad_policy_value, part, "offloads"),
-                  sheet.fact_id("offloads"));
-    *known = true;
-  }
+  bool one_f_one_b = true;  // what all pipelines here run, listed for completeness
+  l.switches("schedules", {{"1f1b", &one_f_one_b},
+                           {"interleaved", &p.interleaved_stages},
+                           {"gpipe", &p.gpipe},
+                           {"zero-bubble", &p.zero_bubble}});
+  l.switches("context_exchanges",
+             {{"ring", &p.context_ring}, {"all-to-all", &p.context_all_to_all}});
+  l.switches(
+      "zero_groups",
+      {{"zero1", &p.zero_groups[1]}, {"zero2", &p.zero_groups[2]}, {"zero3", &p.zero_groups[3]}});
+  l.switches("offloads", {{"optimizer", &p.offloads_optimizer},
+                          {"weights", &p.offloads_weights},
+                          {"activations", &p.offloads_activations}});
   l.flag("mla_absorbed", &p.mla_absorbed);
   l.flag("graphs_inside_fraction", &p.graphs_inside_fraction);
   l.flag("context_inside_fraction", &p.context_inside_fraction);

@@ -2,6 +2,7 @@
 // What one engine or framework version does, as mechanisms and sourced coefficients. A new
 // version is data under data/engines/; a new mechanism is an enumerator, code and a test.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -141,7 +142,11 @@ struct EnginePolicy {
   Parallelism default_parallelism = Parallelism::tensor;
   bool tensor_parallel = true, pipeline_parallel = true, expert_parallel = false;
   bool context_parallel = false;    // divides sequences over ranks in training
+  bool context_ring = true, context_all_to_all = false;  // how such ranks share attention
   bool interleaved_stages = false;  // pipelines of several chunks of layers to a rank
+  bool gpipe = false, zero_bubble = false;  // other orders of passes than 1F1B
+  // ZeRO stages whose states may be divided over parts of the replicas alone.
+  std::array<bool, 4> zero_groups{};
   // What training can keep in host memory between uses.
   bool offloads_optimizer = false, offloads_weights = false, offloads_activations = false;
   bool mla_absorbed = true;             // caches the latent, not the expanded heads

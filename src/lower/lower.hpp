@@ -22,6 +22,8 @@ struct Pass {
   std::int32_t tensor = 1;           // tensor-parallel ranks
   std::int32_t expert = 1;           // expert-parallel ranks
   std::int32_t context = 1;          // context-parallel ranks (training)
+  std::int32_t expert_tensor = 0;    // training: ranks that divide one expert; 0: the tensor group
+  bool heads_exchanged = false;      // context ranks divide heads while they attend (Ulysses)
   bool expert_inside_tensor = true;  // serving: EP divides the tensor group's experts
   // Tokens are divided over the tensor group and travel to the ranks of their experts.
   bool expert_kernels = false, low_latency_experts = false;

@@ -62,6 +62,8 @@ struct Operator {
   bool timed_alone = false;
   bool trainable = true;       // weights that get a gradient when training
   bool input_gradient = true;  // its input gets one too: not that of the first layer
+
+  bool operator==(const Operator&) const = default;
 };
 
 using OperatorList = std::vector<Operator>;

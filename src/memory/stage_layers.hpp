@@ -2,6 +2,7 @@
 // How many layers of each kind a pipeline stage holds.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "memory/card_parts.hpp"
@@ -59,10 +60,17 @@ struct MemoryModel::StageLayers {
     return r.begin <= model->layers_ && model->layers_ < r.end;
   }
 
-  double count(std::size_t kind) const {
+  static constexpr std::size_t kCounted = 8;
+  std::array<double, kCounted> counted{};  // of the first kinds
+
+  double count(std::size_t kind) const { return kind < kCounted ? counted[kind] : found(kind); }
+  double found(std::size_t kind) const {
     if (model->by_ggml()) return between(kind, on_card());
     const bool drafts = kind == model->draft_kind_ && stage == pipeline - 1;
     return in_stage(kind) + (drafts ? static_cast<double>(model->draft_layers_) : 0);
+  }
+  void count_first() {
+    for (std::size_t k = 0; k < kCounted && k < model->kinds_.size(); ++k) counted[k] = found(k);
   }
   double in_stage(std::size_t kind) const {
     const std::int64_t layers = model->layers_;
@@ -90,15 +98,17 @@ struct MemoryModel::StageLayers {
 
 inline MemoryModel::StageLayers MemoryModel::stage_layers(const Plan& plan, int stage) const {
   const int cards = std::max(plan.pipeline, 1);
-  return {this,
-          cards,
-          serving_ ? 1 : std::max(plan.virtual_stages, 1),
-          stage,
-          plan.last_stage_layers,
-          plan.gpu_layers,
-          &plan.card_shares,
-          by_rows(plan) && engine_.row_split == RowSplit::main_card,
-          std::min(plan.main_card, cards - 1)};
+  StageLayers out{this,
+                  cards,
+                  serving_ ? 1 : std::max(plan.virtual_stages, 1),
+                  stage,
+                  plan.last_stage_layers,
+                  plan.gpu_layers,
+                  &plan.card_shares,
+                  by_rows(plan) && engine_.row_split == RowSplit::main_card,
+                  std::min(plan.main_card, cards - 1)};
+  out.count_first();
+  return out;
 }
 
 }  // namespace trigon

@@ -241,7 +241,7 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
 
   // Whole units at once under ZeRO-3; the dequantised matrix of a quantised base; 16-bit copies
   // that autocast keeps.
-  const bool whole = plan.zero >= 3 && dense_parts > 1;
+  const bool whole = plan.zero >= 3 && (dense_parts > 1 || plan.offload_weights);
   // Without resharding every layer stays whole from its forward to its backward pass.
   double whole_units = 0;
   if (whole && !plan.reshard) {
@@ -365,6 +365,8 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // Stated for parameters of 32 bit.
   if (engine_.step_parameters > 0 && plan.zero >= 3)
     stepped = std::min(stepped, 4 * engine_.step_parameters);
+  // An offloaded optimizer steps on the host (deepspeed/ops/adam/cpu_adam.py).
+  if (plan.offload_optimizer) stepped = 0;
   const double step_temporaries = engine_.optimizer_step_bytes / 4 * stepped;
   if (!engine_.gradients_persist && plan.accumulation <= 1) {
     if (live >= gradients + step_temporaries) {

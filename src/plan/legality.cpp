@@ -59,12 +59,19 @@ std::optional<Message> groups(const Linear& l, std::int64_t degree, Format plann
                  nearest_divisor(std::max<std::int64_t>(whole, 1), degree));
 }
 
+// Context ranks that exchange parts of the sequence for heads (arXiv:2309.14509;
+// DeepSpeed-Ulysses).
+std::optional<Message> exchanged_heads(std::int64_t heads, const Plan& p) {
+  const std::int64_t t = p.tensor, c = p.context;
+  if (c == 1 || p.context_exchange != ContextExchange::all_to_all || heads % (t * c) == 0)
+    return std::nullopt;
+  return message(PlanMessage::heads_over_context, heads, t, c);
+}
+
 std::optional<Message> check_attention(const Attention& a, const Plan& p) {
   const std::int64_t t = p.tensor;
-  // Key-value heads that are fewer are repeated (arXiv:2309.14509; DeepSpeed-Ulysses).
-  if (p.context > 1 && p.context_exchange == ContextExchange::all_to_all &&
-      a.heads % (t * p.context) != 0)
-    return message(PlanMessage::heads_over_context, a.heads, t, std::int64_t{p.context});
+  // Key-value heads that are fewer are repeated.
+  if (auto m = exchanged_heads(a.heads, p)) return m;
   if (auto m = indivisible(PlanMessage::heads_do_not_divide, a.heads, t)) return m;
   // Fewer key-value heads than ranks are repeated, evenly.
   if (a.kv_heads > 0 && a.kv_heads % t != 0 && t % a.kv_heads != 0)
@@ -81,6 +88,7 @@ std::optional<Message> check_layer(const Layer& layer, const Plan& p, bool servi
     } else if (auto c = std::get_if<CrossAttention>(&part)) {
       if (auto m = check_attention(c->attention, p)) return m;
     } else if (auto l = std::get_if<LatentAttention>(&part)) {
+      if (auto m = exchanged_heads(l->heads, p)) return m;
       if (auto m = indivisible(PlanMessage::heads_do_not_divide, l->heads, t)) return m;
       if (auto m = groups(l->o, t, p.weights)) return m;
     } else if (auto z = std::get_if<CompressedAttention>(&part)) {

@@ -28,5 +28,10 @@ inline int expert_tensor_ranks(const Plan& p, bool serving) {
   if (p.expert_tensor > 0) return p.expert_tensor;
   return p.data * p.context % e == 0 ? p.tensor : 1;
 }
+// The same in training, 0 for the tensor group whatever its size: what tables are made by.
+inline std::int32_t expert_slices(const Plan& p) {
+  const int inner = expert_tensor_ranks(p, false);
+  return inner == p.tensor ? 0 : inner;
+}
 
 }  // namespace trigon

@@ -16,6 +16,7 @@ struct PlanRequest {
   std::optional<std::int32_t> expert_tensor, recompute_layers;
   std::optional<std::int32_t> optimizer_groups, interleave_group, last_stage_layers;
   std::optional<Schedule> schedule;
+  bool any_schedule = false;  // a search may take any, whatever the engine runs
   std::optional<ContextExchange> context_exchange;
   std::optional<double> expert_capacity;  // router's capacity factor; 0: tokens as they come
   std::optional<Recompute> recompute;

@@ -1,6 +1,11 @@
 #include "present/job_text.hpp"
 
 namespace trigon {
+
+const char* method_name(TuneMethod m) {
+  return m == TuneMethod::full ? "full" : m == TuneMethod::lora ? "lora" : "qlora";
+}
+
 namespace {
 
 std::optional<double> base(const std::optional<Seconds>& s) {
@@ -15,9 +20,6 @@ JsonNode limit_json(const std::optional<LatencyLimit>& limit) {
       .set("percentile", limit->percentile);
 }
 
-const char* method_name(TuneMethod m) {
-  return m == TuneMethod::full ? "full" : m == TuneMethod::lora ? "lora" : "qlora";
-}
 const char* recompute_name(Recompute r) {
   return r == Recompute::none ? "none" : r == Recompute::selective ? "selective" : "full";
 }

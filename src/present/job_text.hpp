@@ -54,6 +54,7 @@ std::vector<Metric> deciding_metrics(const Job& job);
 // The price line: rent per hour, purchase or total, whichever is known.
 std::string cost_in_words(const PlanReport& r, Payment payment, Language language);
 
+const char* method_name(TuneMethod m);  // "lora", as in flags
 JsonNode job_json(const Job& job);
 JsonNode plan_json(const Plan& p);
 JsonNode report_json(const PlanReport& r);

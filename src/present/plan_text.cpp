@@ -23,15 +23,18 @@ std::string family_in_words(const Family& f, Language l) {
     case FamilyKind::tensor:
       return say(P::family_tensor, l, {std::to_string(f.value)});
     case FamilyKind::pipeline:
-      return one_of({P::family_no_pipeline, P::family_pipeline, P::family_interleaved});
+      return one_of({P::family_no_pipeline, P::family_pipeline, P::family_interleaved,
+                     P::family_gpipe, P::family_zero_bubble});
     case FamilyKind::context:
-      return one_of({P::family_whole_sequences, P::family_context});
+      return one_of({P::family_whole_sequences, P::family_ring, P::family_all_to_all});
     case FamilyKind::expert:
       return one_of({P::family_no_experts, P::family_experts});
     case FamilyKind::data:
       return one_of({P::family_one_replica, P::family_replicas});
     case FamilyKind::zero:
       return say(P::family_zero, l, {std::to_string(f.value)});
+    case FamilyKind::groups:
+      return one_of({P::family_one_group, P::family_groups});
     case FamilyKind::recompute:
       return one_of({P::family_no_recompute, P::family_selective, P::family_recompute});
     case FamilyKind::offload: {
@@ -80,6 +83,48 @@ std::string why_lost(const PlanFamilyRow& f, const Job& job, Language l) {
 
 std::string_view time_header(const Job& job, Language l) {
   return label(is_training(job) ? PresentMessage::col_step : PresentMessage::col_request, l);
+}
+
+PresentMessage method_in_words(TuneMethod m) {
+  return m == TuneMethod::full   ? PresentMessage::method_full
+         : m == TuneMethod::lora ? PresentMessage::method_lora
+                                 : PresentMessage::method_qlora;
+}
+
+void put_methods(Page& page, const PlanAnswer& a) {
+  const Language l = page.language();
+  if (a.methods.size() < 2) return;
+  page.heading(label(PresentMessage::heading_methods, l));
+  NumberColumn time("s"), memory("B");
+  for (const MethodRow& m : a.methods)
+    if (m.best) {
+      if (std::isfinite(m.best->seconds)) time.see(m.best->seconds);
+      memory.see(m.best->memory_bytes);
+    }
+  Table t({{std::string(label(PresentMessage::col_method, l)), false, 0, 6},
+           {std::string(label(PresentMessage::col_verdict, l)), false, 0, 6},
+           {std::string(label(PresentMessage::col_its_best, l)), false, 1, 16},
+           {time.header(time_header(a.job, l)), true, 2},
+           {memory.header(label(PresentMessage::col_memory, l)), true, 3}});
+  for (const MethodRow& m : a.methods) {
+    const bool good = m.best && m.best->good();
+    const PresentMessage verdict = !good           ? PresentMessage::method_not
+                                   : m.best->tight ? PresentMessage::method_tight
+                                                   : PresentMessage::method_fits;
+    t.row({std::string(label(method_in_words(m.method), l)), std::string(label(verdict, l)),
+           m.best ? short_plan(m.best->plan, a.job) : std::string("-"),
+           m.best ? time.cell(m.best->seconds) : std::string("-"),
+           m.best ? memory.cell(m.best->memory_bytes) : std::string("-")});
+  }
+  page.table(t);
+  for (const MethodRow& m : a.methods) {
+    if (m.best && m.best->good()) continue;
+    const std::string why = m.best      ? render(m.best->violated.front(), l)
+                            : m.refused ? render(*m.refused, l)
+                                        : "-";
+    page.paragraph(std::string(label(method_in_words(m.method), l)) + ": " + why, Tone::faint, 2,
+                   2);
+  }
 }
 
 void put_families(Page& page, const PlanAnswer& a) {
@@ -233,6 +278,7 @@ std::string plan_text(const PlanAnswer& a, const Asked& asked, const TextStyle& 
                        {short_plan(a.runner_up->plan, a.job), in_words(a.runner_up->seconds, "s"),
                         of ? why_lost(*of, a.job, l) : std::string("-")}));
   }
+  put_methods(page, a);
   put_families(page, a);
   put_front(page, a);
   put_scaling(page, a);
@@ -265,6 +311,8 @@ const char* family_kind_name(FamilyKind k) {
       return "data";
     case FamilyKind::zero:
       return "zero";
+    case FamilyKind::groups:
+      return "zero_groups";
     case FamilyKind::recompute:
       return "recompute";
     case FamilyKind::offload:
@@ -291,7 +339,7 @@ JsonNode row_json(const PlanRow& r, const Job& job) {
 
 JsonNode plan_answer_json(const PlanAnswer& a, const Asked& asked) {
   JsonNode families = JsonNode::array(), front = JsonNode::array(), scaling = JsonNode::array(),
-           relax = JsonNode::array();
+           relax = JsonNode::array(), methods = JsonNode::array();
   for (const PlanFamilyRow& f : a.families)
     families.add(JsonNode::object()
                      .set("kind", family_kind_name(f.family.kind))
@@ -312,6 +360,11 @@ JsonNode plan_answer_json(const PlanAnswer& a, const Asked& asked) {
                     .set("each_added_card", known(r.added)));
   }
   for (const Message& m : a.relax) relax.add(message_json(m));
+  for (const MethodRow& m : a.methods)
+    methods.add(JsonNode::object()
+                    .set("method", method_name(m.method))
+                    .set("best", m.best ? row_json(*m.best, a.job) : JsonNode())
+                    .set("refused", m.refused ? message_json(*m.refused) : JsonNode()));
   JsonNode counts = JsonNode::object();
   counts.set("plans", a.plans)
       .set("decided", a.decided)
@@ -325,6 +378,7 @@ JsonNode plan_answer_json(const PlanAnswer& a, const Asked& asked) {
   results.set("families", families)
       .set("front", front)
       .set("scaling", scaling)
+      .set("methods", methods)
       .set("relax", relax)
       .set("search", counts);
   return envelope(asked, &a.job, a.assumptions, results, r ? r->warnings : std::vector<Message>{});

@@ -4,19 +4,24 @@
 // a bound proves that it changes none of these.
 //
 // The bounds, from cheap to dear:
-//   1. its time, as if memory held: a score can only become worse by memory;
-//   2. memory of one rank: no less than that lies on the fullest.
+//   1. less than its step can take, as if memory held: a score can only become worse by memory;
+//   2. what a rank holds whatever it computes; all memory of one rank: no less than that lies on
+//   the
+//      fullest;
+//   3. a closer bound of the step, memory of all ranks, then the step itself.
 // Nothing is assumed monotone in a degree: gradients that do not persist, buffers of buckets and
 // rounding of layers to stages all break that.
 //
-// Blocks of divisions are searched independently, each from nothing, and merged by a total order of
-// plans: results and counts are the same for any number of threads.
+// Blocks of divisions are searched in rounds of growing size, each from the best of the rounds
+// before, and merged by a total order of plans: results and counts are the same for any number of
+// threads.
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -48,6 +53,18 @@ inline int compare(const Score& a, const Score& b) {
   return 0;
 }
 
+// Memory of all ranks, as it enters a score.
+struct Weight {
+  double bytes = 0;   // on the fullest
+  double excess = 0;  // of the limit
+  bool tight = false;
+};
+inline Score with(Score s, const Weight& w) {
+  s.excess += w.excess;
+  s.tight = s.excess == 0 && w.tight;
+  return s;
+}
+
 struct Scored {
   bool found = false;
   Score score;
@@ -62,9 +79,9 @@ struct FrontPlan {
 
 struct SearchTally {
   std::int64_t decided = 0;  // plans past divisibility and support
-  std::int64_t timed = 0;    // whose time was computed
-  std::int64_t weighed = 0;  // ... and memory of at least one rank
+  std::int64_t weighed = 0;  // of which memory of at least one rank was computed
   std::int64_t whole = 0;    // ... and of all ranks
+  std::int64_t timed = 0;    // ... and the step
   void operator+=(const SearchTally& o) {
     decided += o.decided, timed += o.timed, weighed += o.weighed, whole += o.whole;
   }
@@ -77,20 +94,23 @@ class Incumbents {
 
   // Whether a plan of these families with at least this score may change anything. `bytes`: at
   // least so many on the fullest rank.
-  bool may_change(const Plan& p, std::uint32_t families, const Score& least, double seconds,
+  bool may_change(const Plan& p, FamilySet families, const Score& least, double seconds,
                   double bytes) const {
     if (better(least, p, best_)) return true;
     if (families_)
-      for (std::uint32_t left = families; left; left &= left - 1)
+      for (FamilySet left = families; left; left &= left - 1)
         if (better(least, p, family_[static_cast<std::size_t>(std::countr_zero(left))]))
           return true;
     return front_ && least.excess == 0 && !dominated(seconds, bytes, p);
   }
-  void take(const Plan& p, std::uint32_t families, const Score& score, double seconds,
-            double bytes) {
+  // Whether a plan with at least this score may be the best, whatever its place in the order.
+  bool may_be_best(const Score& least) const {
+    return !best_.found || compare(least, best_.score) <= 0;
+  }
+  void take(const Plan& p, FamilySet families, const Score& score, double seconds, double bytes) {
     keep(score, p, best_);
     if (families_)
-      for (std::uint32_t left = families; left; left &= left - 1)
+      for (FamilySet left = families; left; left &= left - 1)
         keep(score, p, family_[static_cast<std::size_t>(std::countr_zero(left))]);
     if (front_ && score.excess == 0) add({seconds, bytes, p});
   }
@@ -149,69 +169,152 @@ struct SearchOutcome {
 
 struct SearchOptions {
   bool families = false, front = false;
+  bool bounds = true;                       // off: every plan is evaluated in full
   int threads = 1;                          // 0: as many as the machine has
   const std::atomic<bool>* stop = nullptr;  // set: the rest of the space is left
 };
 
-// A judge answers, for a plan, from many threads at once:
-//   Score timed(plan, double* seconds)         the score as if memory held, and the time it takes
-//   double some_bytes(plan)                    on one rank, at most what lies on the fullest
-//   Score at_least(Score, plan, double bytes)  the score if the fullest rank held `bytes` or more
-//   Score whole(Score, plan, double* bytes)    the score, and bytes on the fullest rank
+// Of n divisions the i-th to look at: neighbours are alike, so the first few are taken from all
+// over the space.
+inline std::size_t scattered(std::size_t i, std::size_t n) {
+  std::size_t stride = n * 5 / 8 + 1;
+  while (std::gcd(stride, n) != 1) ++stride;
+  return i * stride % n;
+}
+
+// One plan after the other, against the best so far.
+template <class Judge>
+class PlanVisitor {
+ public:
+  PlanVisitor(Judge& judge, const SearchOptions& options, Incumbents& best, SearchTally& tally)
+      : judge_(judge), options_(options), best_(best), tally_(tally) {}
+
+  // What the plans of a division hold at least.
+  void divide(const TrainingSpace& space, const Division& d) {
+    least_bytes_ = 0;
+    if (!options_.bounds || options_.families || options_.front) return;
+    least_bytes_ = std::numeric_limits<double>::infinity();
+    for_each_beside(space, d, divided(space, d), [&](const Plan& p) {
+      least_bytes_ = std::min(least_bytes_, judge_.state_bytes(p));
+    });
+  }
+  // Whether plans that differ from `p` only beside their pipeline are looked at.
+  bool enter(const Plan& p) {
+    if (!options_.bounds || options_.families || options_.front) return true;
+    if (!best_.may_be_best(judge_.at_least({0, 0, false, 0}, p, least_bytes_))) return false;
+    // Where nothing fits yet, time decides little.
+    if (nothing_fits()) return true;
+    double seconds = 0;
+    Score least = judge_.least(p, &seconds);
+    least.offloads = 0;
+    return best_.may_be_best(judge_.at_least(least, p, least_bytes_));
+  }
+  void skip(std::int64_t plans) { tally_.decided += plans; }
+
+  void operator()(const Plan& p, FamilySet families) {
+    ++tally_.decided;
+    double seconds = 0;
+    if (options_.bounds) {
+      double bytes = judge_.state_bytes(p);
+      if (nothing_fits()) {
+        const Score now{0, offloads_of(p), false, 0};
+        if (!best_.may_change(p, families, judge_.at_least(now, p, bytes), 0, bytes)) return;
+        bytes = judge_.some_bytes(p);
+        ++tally_.weighed;
+        if (!best_.may_change(p, families, judge_.at_least(now, p, bytes), 0, bytes)) return;
+      } else {
+        Score least = judge_.least(p, &seconds);
+        if (!best_.may_change(p, families, judge_.at_least(least, p, bytes), seconds, bytes))
+          return;
+        bytes = judge_.some_bytes(p);
+        ++tally_.weighed;
+        least = judge_.at_least(least, p, bytes);
+        if (!best_.may_change(p, families, least, seconds, bytes)) return;
+        least = judge_.at_least(judge_.nearly(p, &seconds), p, bytes);
+        if (!best_.may_change(p, families, least, seconds, bytes)) return;
+      }
+    }
+    const Weight weight = judge_.weight(p);
+    ++tally_.whole;
+    if (options_.bounds) {
+      if (const Score now = with({0, offloads_of(p), false, 0}, weight);
+          nothing_fits() && !best_.may_change(p, families, now, 0, weight.bytes))
+        return;
+      // Schedules are walked last.
+      const Score least = with(judge_.nearly(p, &seconds), weight);
+      if (!best_.may_change(p, families, least, seconds, weight.bytes)) return;
+    }
+    const Score score = with(judge_.timed(p, &seconds), weight);
+    ++tally_.timed;
+    best_.take(p, families, score, seconds, weight.bytes);
+  }
+
+ private:
+  bool nothing_fits() const { return best_.best().found && best_.best().score.excess > 0; }
+
+  Judge& judge_;
+  const SearchOptions& options_;
+  Incumbents& best_;
+  SearchTally& tally_;
+  double least_bytes_ = 0;
+};
+
+// A judge answers for a plan; each thread has a copy of its own:
+//   Score least(plan, double* seconds)   no worse than the score; no more than the time it takes
+//   double state_bytes(plan)             of weights and optimizer on one rank
+//   double some_bytes(plan)              on one rank, at most what lies on the fullest
+//   Score nearly(plan, double* seconds)  a closer bound of the time
+//   Score timed(plan, double* seconds)   the score as if memory held, and the time it takes
+//   Score at_least(Score, plan, bytes)   the score if the fullest rank held `bytes` or more
+//   Weight weight(plan)                  of all ranks
 template <class Judge>
 SearchOutcome search_training(const TrainingSpace& space, const Judge& judge,
                               const SearchOptions& options) {
-  constexpr std::size_t kBlock = 16;  // divisions
-  const std::size_t blocks = (space.divisions.size() + kBlock - 1) / kBlock;
-  std::atomic<std::size_t> next{0};
+  constexpr std::size_t kBlock = 4;  // divisions
+  const std::size_t divisions = space.divisions.size();
+  const std::size_t blocks = (divisions + kBlock - 1) / kBlock;
+  const std::size_t most_threads = options.threads > 0
+                                       ? static_cast<std::size_t>(options.threads)
+                                       : std::max(1u, std::thread::hardware_concurrency());
+  SearchOutcome all;
+  all.incumbents = Incumbents(options.families, options.front);
   std::atomic<bool> partial{false};
-  auto work = [&](SearchOutcome& out) {
-    for (std::size_t b; (b = next.fetch_add(1)) < blocks;) {
-      Incumbents best(options.families, options.front);
-      SearchTally tally;
-      auto visit = [&](const Plan& p, std::uint32_t families) {
-        ++tally.decided;
-        double seconds = 0, bytes = 0;
-        Score score = judge.timed(p, &seconds);
-        ++tally.timed;
-        if (!best.may_change(p, families, score, seconds, 0)) return;
-        bytes = judge.some_bytes(p);
-        ++tally.weighed;
-        const Score least = judge.at_least(score, p, bytes);
-        if (!best.may_change(p, families, least, seconds, bytes)) return;
-        score = judge.whole(score, p, &bytes);
-        ++tally.whole;
-        best.take(p, families, score, seconds, bytes);
-      };
-      const std::size_t end = std::min(space.divisions.size(), (b + 1) * kBlock);
-      for (std::size_t i = b * kBlock; i < end; ++i) {
-        if (options.stop && options.stop->load(std::memory_order_relaxed)) {
-          partial = true;
-          break;
+  std::size_t round = 0;  // its first block
+  for (std::size_t size = 1; round < blocks; round += size, size *= 2) {
+    const std::size_t end = std::min(blocks, round + size);
+    std::atomic<std::size_t> next{round};
+    auto work = [&](Judge own, SearchOutcome& out) {
+      for (std::size_t b; (b = next.fetch_add(1)) < end;) {
+        Incumbents best = all.incumbents;
+        PlanVisitor<Judge> visit(own, options, best, out.tally);
+        for (std::size_t i = b * kBlock; i < std::min(divisions, (b + 1) * kBlock); ++i) {
+          if (options.stop && options.stop->load(std::memory_order_relaxed)) {
+            partial = true;
+            break;
+          }
+          const Division& division = space.divisions[scattered(i, divisions)];
+          visit.divide(space, division);
+          for_each_plan(space, division, visit);
         }
-        for_each_plan(space, space.divisions[i], visit);
+        out.incumbents.merge(best);
       }
-      out.incumbents.merge(best);
-      out.tally += tally;
+    };
+    const std::size_t threads = std::max<std::size_t>(1, std::min(most_threads, end - round));
+    std::vector<SearchOutcome> outcomes(threads);
+    for (SearchOutcome& o : outcomes) o.incumbents = Incumbents(options.families, options.front);
+    {
+      std::vector<std::jthread> pool;
+      for (std::size_t t = 1; t < threads; ++t)
+        pool.emplace_back([&, t] { work(judge, outcomes[t]); });
+      work(judge, outcomes[0]);
     }
-  };
-  std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads)
-                                            : std::max(1u, std::thread::hardware_concurrency());
-  threads = std::max<std::size_t>(1, std::min(threads, blocks));
-  SearchOutcome fresh;
-  fresh.incumbents = Incumbents(options.families, options.front);
-  std::vector<SearchOutcome> outcomes(threads, fresh);
-  {
-    std::vector<std::jthread> pool;
-    for (std::size_t t = 1; t < threads; ++t) pool.emplace_back([&, t] { work(outcomes[t]); });
-    work(outcomes[0]);
+    for (const SearchOutcome& o : outcomes) {
+      all.incumbents.merge(o.incumbents);
+      all.tally += o.tally;
+    }
   }
-  for (std::size_t t = 1; t < threads; ++t) {
-    outcomes[0].incumbents.merge(outcomes[t].incumbents);
-    outcomes[0].tally += outcomes[t].tally;
-  }
-  outcomes[0].partial = partial;
-  return std::move(outcomes[0]);
+  all.partial = partial;
+  return all;
 }
 
 }  // namespace trigon

@@ -87,7 +87,7 @@ std::vector<Plan> training_plans(const PlanRequest& fixed, const TrainingFacts& 
   std::vector<Plan> plans;
   const TrainingSpace space = training_space(fixed, e, facts, {}, offload, all_legal);
   for (const Division& d : space.divisions)
-    for_each_plan(space, d, [&](const Plan& p, std::uint32_t families) {
+    for_each_plan(space, d, [&](const Plan& p, FamilySet families) {
       EXPECT_EQ(families, space.families.of(p));
       plans.push_back(p);
     });
@@ -166,11 +166,45 @@ TEST(Space, OffloadsOnlyWhatTheEngineCanAndOnlyWhereAllowed) {
   EnginePolicy e = engine();
   e.offloads_optimizer = e.offloads_weights = true;
   EXPECT_EQ(training_plans({}, facts(2, 12, 2), e).size(), 24u);
-  // With or without the optimizer: 48; with the weights too where ZeRO-3 is: 3 x 2 more.
-  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e, true).size(), 54u);
+  // With or without the optimizer: 48; with the weights too where ZeRO-3 is: 3 x 2 more, and for
+  // them alone on the one replica of tp2: 6 x 2.
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e, true).size(), 66u);
   PlanRequest fixed;
   fixed.offload_optimizer = true;
   for (const Plan& p : training_plans(fixed, facts(2, 12, 2), e)) EXPECT_TRUE(p.offload_optimizer);
+}
+
+TEST(Space, SchedulesExchangesAndGroupsByHand) {
+  // pp2 has 6 plans with 1F1B; GPipe and zero bubble are as many each.
+  EnginePolicy e = engine();
+  e.gpipe = true;
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e).size(), 30u);
+  PlanRequest any;
+  any.any_schedule = true;
+  // ... and interleaved ones 18, whatever the engine runs.
+  EXPECT_EQ(training_plans(any, facts(2, 12, 2), engine()).size(), 24u + 6 + 6 + 18);
+  PlanRequest fixed;
+  fixed.schedule = Schedule::one_f_one_b;
+  e.interleaved_stages = true;
+  for (const Plan& p : training_plans(fixed, facts(2, 12, 2), e)) EXPECT_EQ(p.virtual_stages, 1);
+  // Each way to exchange has the 24 plans of cp2; three heads' worth of parts need no turns.
+  e = engine();
+  e.context_parallel = e.context_all_to_all = true;
+  EXPECT_EQ(training_plans({}, facts(2, 12, 2), e).size(), 24u + 2 * 24);
+  TrainingFacts odd = facts(2, 12, 2);
+  odd.sequence = 2050;  // divides by two, not by four
+  for (const Plan& p : training_plans({}, odd, e))
+    EXPECT_TRUE(p.context == 1 || p.context_exchange == ContextExchange::all_to_all);
+  // Eight replicas in one group, in two or in four; with ZeRO-3 alone.
+  e = engine();
+  e.zero_groups[3] = true;
+  fixed = {};
+  fixed.data = 8;
+  fixed.recompute = Recompute::none;
+  fixed.micro_batch = 1;
+  EXPECT_EQ(training_plans(fixed, facts(8, 12, 8), e).size(), 4u + 2);
+  fixed.optimizer_groups = 4;
+  for (const Plan& p : training_plans(fixed, facts(8, 12, 8), e)) EXPECT_EQ(p.optimizer_groups, 4);
 }
 
 TEST(Space, MicroBatchesDivideTheBatch) {

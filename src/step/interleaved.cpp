@@ -136,13 +136,27 @@ std::size_t place_of(const PipelineWork& w, int group) {
 
 }  // namespace
 
+namespace {
+
+// All blocks take the same, in whole groups of as many micro-batches as stages.
+bool is_even(const PipelineWork& w) {
+  const int group = w.group > 0 ? w.group : w.stages;
+  if (w.micro_batches % group != 0 || group != w.stages) return false;
+  return std::all_of(w.blocks.begin(), w.blocks.end(),
+                     [&](const BlockTime& b) { return b == w.blocks.front(); });
+}
+
+}  // namespace
+
+bool needs_walk(const PipelineWork& w) {
+  return w.stages > 1 && w.schedule == Schedule::interleaved && !is_even(w);
+}
+
 double interleaved_seconds(const PipelineWork& w) {
   const int group = w.group > 0 ? w.group : w.stages;
-  bool equal = w.micro_batches % group == 0 && group == w.stages;
-  for (const BlockTime& b : w.blocks) equal = equal && b == w.blocks.front();
   // Equal blocks: no stage waits but for the first and the last passes of the others (Narayanan et
   // al. 2021, arXiv:2104.04473, section 2.2).
-  if (equal) return (w.micro_batches * w.virtual_stages + w.stages - 1) * w.blocks.front().total();
+  if (is_even(w)) return (w.micro_batches * w.virtual_stages + w.stages - 1) * w.blocks.front().total();
   thread_local std::vector<Remembered> memory(1024);
   Remembered& kept = memory[place_of(w, group)];
   if (kept.stages == w.stages && kept.virtual_stages == w.virtual_stages &&

@@ -21,6 +21,9 @@ std::vector<ChunkPass> interleaved_order(int micro_batches, int virtual_stages, 
 // microbatches in the same file).
 int interleaved_warmup(int stages, int virtual_stages, int group, int micro_batches, int stage);
 
+// Whether a pipeline has no closed form.
+bool needs_walk(const PipelineWork& work);
+
 double interleaved_seconds(const PipelineWork& work);
 
 }  // namespace trigon

@@ -4,6 +4,7 @@
 // the server all go through these two.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,12 +21,14 @@ struct PlanDomain {
   std::vector<std::int32_t> tensor{1};
   std::vector<std::int32_t> expert{1};
   std::vector<std::int32_t> context{1};
+  std::vector<std::int32_t> expert_tensor{0};  // as `expert_slices` says
+  std::vector<ContextExchange> context_exchange{ContextExchange::ring};
   std::vector<std::int32_t> micro_batch{1};  // training: sequences per micro-batch
   std::vector<std::int32_t> batches{};       // serving: passes to tabulate; empty: a fine grid
   bool with_sequence_parallel = false, without_sequence_parallel = true;
   // Of both only the one that plans take: sequence parallelism wherever there are tensor ranks.
   bool sequence_parallel_by_tensor = false;
-  int most_ranks = 0;  // beyond them no combination of degrees is made; 0: all are
+  bool passes_later = false;  // training: each pass is made when a plan first needs it
   // Formats of the plan; one table set is made for one choice.
   Format kv = Format::bf16, activations = Format::bf16;
   std::optional<Format> weights;  // replaces 16-bit weights
@@ -36,7 +39,6 @@ struct PlanDomain {
   CardSplit card_split = CardSplit::layer;
   CardShares card_shares{};
   // Training.
-  ContextExchange context_exchange = ContextExchange::ring;
   double expert_capacity = 0;  // rows of an expert over the even share, padded to; 0: as they come
 };
 
@@ -80,8 +82,12 @@ struct TrainPass {
   LayerWork of(std::int64_t begin, std::int64_t end, double count) const;
 };
 
+class LaterPasses;
+
 struct TrainTables {
-  std::vector<TrainPass> pass;  // [tensor][expert][context][sequence_parallel][micro_batch]
+  // [tensor][expert][expert_tensor][context][context_exchange][sequence_parallel][micro_batch]
+  std::vector<TrainPass> pass;
+  std::shared_ptr<LaterPasses> later;  // instead of `pass`
   // Of the whole model, for one sequence.
   double forward_flops = 0, attention_forward_flops = 0, head_flops = 0;
   double parameters = 0, expert_parameters = 0, embedding_parameters = 0;

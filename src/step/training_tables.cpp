@@ -3,10 +3,13 @@
 #include "step/training_tables.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string_view>
+#include <unordered_map>
 
 #include "lower/lower.hpp"
+#include "plan/legality.hpp"
 #include "step/pass_time.hpp"
 
 namespace trigon {
@@ -50,6 +53,8 @@ Pass training_pass_of(const Tables& t, const Plan& plan) {
   p.tensor = plan.tensor;
   p.expert = plan.expert;
   p.context = plan.context;
+  p.expert_tensor = expert_tensor_ranks(plan, false);
+  p.heads_exchanged = plan.context_exchange == ContextExchange::all_to_all;
   p.expert_inside_tensor = false;
   p.sequence_parallel = plan.sequence_parallel;
   p.fused_elementwise = t.engine.fusion != Fusion::none;
@@ -112,11 +117,17 @@ double busiest_share(const Tables& t, const Operator& op, double ranks) {
   return std::min(ranks, 1 + std::sqrt(2 * std::log(ranks) * (1 - 1 / ranks) / rows));
 }
 
-TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
-                             bool weights_train) {
+namespace {
+
+// An operator on its own, before what its group of ranks makes of it.
+TrainOperator alone(const Tables& t, const Operator& op, bool weights_train) {
   TrainOperator out;
   out.forward = operator_time(t.device, op).seconds;
   out.backward = backward_time(t.device, op, weights_train);
+  return out;
+}
+
+TrainOperator in_group(const Tables& t, const Pass& p, const Operator& op, TrainOperator out) {
   const bool experts = op.kind == OperatorKind::grouped_gemm || op.kind == OperatorKind::all_to_all;
   if (experts && p.expert > 1) {
     const double most = busiest_share(t, op, p.expert);
@@ -126,7 +137,7 @@ TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
   if (op.kind != OperatorKind::attention || p.context < 2) return out;
   const double bytes = bits_per_element(p.activations) / 8;
   const double tokens = p.sequences * op.query_tokens;  // on this rank
-  if (t.domain.context_exchange == ContextExchange::all_to_all) {
+  if (p.heads_exchanged) {
     // Queries, keys, values and outputs change from parts of the sequence to parts of the heads,
     // and back in the backward pass; nothing computes meanwhile.
     auto exchange = [&](double heads) {
@@ -152,9 +163,13 @@ TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
   return out;
 }
 
-namespace {
-
 bool is_collective(OperatorKind k) { return k >= OperatorKind::all_reduce; }
+
+const TrainOperator& alone_once(const Tables& t, const Operator& op, OperatorTimes& times) {
+  auto [i, is_new] = times.try_emplace(op);
+  if (is_new) i->second = alone(t, op, !t.train.frozen_base);
+  return i->second;
+}
 
 // The part of an operator of a layer that selective recomputation runs again.
 double repeated_share(const EnginePolicy& e, const Operator& op) {
@@ -176,10 +191,10 @@ double repeated_share(const EnginePolicy& e, const Operator& op) {
 }
 
 // Operators that run together, and the host that launches them.
-LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops) {
+LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, OperatorTimes& times) {
   LayerWork w;
   for (const Operator& op : ops) {
-    const TrainOperator x = train_operator(t, p, op, !t.train.frozen_base);
+    const TrainOperator x = in_group(t, p, op, alone_once(t, op, times));
     w.forward += op.repeat * x.forward;
     w.input += op.repeat * x.backward.input;
     w.weight += op.repeat * x.backward.weight;
@@ -226,7 +241,8 @@ void count_flops(Tables& t, std::int64_t sequence) {
   tr.forward_flops += tr.head_flops;
 }
 
-TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees) {
+TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees,
+                     OperatorTimes& times) {
   TrainPass out;
   const Pass p = training_pass_of(t, degrees);
   OperatorList ops;
@@ -236,7 +252,7 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
     for (const LayerRun& run : stack->runs) {
       ops.clear();
       lower_layer(*stack, run.layer, own, ops);
-      const LayerWork one = work_of(t, own, ops);
+      const LayerWork one = work_of(t, own, ops, times);
       for (std::int64_t i = 0; i < run.count; ++i) {
         out.layers += one;
         out.upto.push_back(out.layers);
@@ -244,10 +260,10 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
     }
     ops.clear();
     lower_embedding(*stack, own, ops);
-    out.embedding += work_of(t, own, ops);
+    out.embedding += work_of(t, own, ops, times);
     ops.clear();
     lower_head(*stack, own, ops);
-    out.head += work_of(t, own, ops);
+    out.head += work_of(t, own, ops, times);
   }
   out.boundary = degrees.micro_batch * static_cast<double>(sequence) *
                  static_cast<double>(t.stack->hidden) * bits_per_element(p.activations) / 8 /
@@ -257,28 +273,62 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
 
 }  // namespace
 
+TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
+                             bool weights_train) {
+  return in_group(t, p, op, alone(t, op, weights_train));
+}
+
+LaterPasses::LaterPasses(std::size_t count, std::int64_t sequence)
+    : sequence_(sequence), passes_(count), ready_(std::make_unique<std::atomic<bool>[]>(count)) {}
+
+const TrainPass& LaterPasses::at(const Tables& t, std::size_t i, const Plan& plan) {
+  if (ready_[i].load(std::memory_order_acquire)) return passes_[i];
+  const std::lock_guard lock(making_);
+  if (!ready_[i].load(std::memory_order_relaxed)) {
+    Plan degrees = plan;
+    degrees.expert_tensor = expert_tensor_ranks(plan, false);
+    passes_[i] = train_pass(t, sequence_, degrees, times_);
+    ready_[i].store(true, std::memory_order_release);
+  }
+  return passes_[i];
+}
+
 void fill_train(Tables& t, std::int64_t sequence) {
   t.train.pass.clear();
+  t.train.later.reset();
   count_flops(t, sequence);
-  for (std::int32_t tensor : t.domain.tensor)
-    for (std::int32_t expert : t.domain.expert)
-      for (std::int32_t context : t.domain.context)
-        for (bool sp : {false, true}) {
-          bool wanted = sp ? t.domain.with_sequence_parallel : t.domain.without_sequence_parallel;
-          if (t.domain.sequence_parallel_by_tensor && sp != (tensor > 1)) wanted = false;
-          if (const int most = t.domain.most_ranks;
-              most > 0 && (tensor * context > most || expert > most))
-            wanted = false;
-          for (std::int32_t mb : t.domain.micro_batch) {
-            Plan degrees;
-            degrees.tensor = tensor;
-            degrees.expert = expert;
-            degrees.context = context;
-            degrees.sequence_parallel = sp;
-            degrees.micro_batch = mb;
-            t.train.pass.push_back(wanted ? train_pass(t, sequence, degrees) : TrainPass{});
-          }
-        }
+  const PlanDomain& domain = t.domain;
+  OperatorTimes times;
+  if (domain.passes_later) {
+    const std::size_t all = domain.tensor.size() * domain.expert.size() *
+                            domain.expert_tensor.size() * domain.context.size() *
+                            domain.context_exchange.size() * 2 * domain.micro_batch.size();
+    t.train.later = std::make_shared<LaterPasses>(all, sequence);
+    return;
+  }
+  auto wanted = [&](const Plan& p) {
+    if (p.sequence_parallel ? !domain.with_sequence_parallel : !domain.without_sequence_parallel)
+      return false;
+    if (domain.sequence_parallel_by_tensor && p.sequence_parallel != (p.tensor > 1)) return false;
+    return p.context > 1 || p.context_exchange == domain.context_exchange.front();
+  };
+  Plan p;
+  for (std::int32_t tensor : domain.tensor)
+    for (std::int32_t expert : domain.expert)
+      for (std::int32_t inner : domain.expert_tensor)
+        for (std::int32_t context : domain.context)
+          for (ContextExchange exchange : domain.context_exchange)
+            for (bool sp : {false, true})
+              for (std::int32_t mb : domain.micro_batch) {
+                p.tensor = tensor;
+                p.expert = expert;
+                p.expert_tensor = inner > 0 ? inner : tensor;
+                p.context = context;
+                p.context_exchange = exchange;
+                p.sequence_parallel = sp;
+                p.micro_batch = mb;
+                t.train.pass.push_back(wanted(p) ? train_pass(t, sequence, p, times) : TrainPass{});
+              }
 }
 
 }  // namespace trigon

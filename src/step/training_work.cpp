@@ -2,18 +2,27 @@
 
 #include <algorithm>
 
+#include "plan/legality.hpp"
 #include "plan/stages.hpp"
 #include "step/evaluate_parts.hpp"
+#include "step/training_tables.hpp"
 
 namespace trigon {
 
 const TrainPass& pass_of(const Tables& t, const Plan& p) {
   std::size_t i = index_in(t.domain.tensor, p.tensor);
   i = i * t.domain.expert.size() + index_in(t.domain.expert, p.expert);
+  i = i * t.domain.expert_tensor.size() + index_in(t.domain.expert_tensor, expert_slices(p));
   i = i * t.domain.context.size() + index_in(t.domain.context, p.context);
+  // Of undivided sequences nothing is exchanged: all are the first.
+  const std::vector<ContextExchange>& ways = t.domain.context_exchange;
+  i *= ways.size();
+  if (p.context > 1)
+    i += static_cast<std::size_t>(std::find(ways.begin(), ways.end(), p.context_exchange) -
+                                  ways.begin());
   i = i * 2 + (p.sequence_parallel ? 1 : 0);
   i = i * t.domain.micro_batch.size() + index_in(t.domain.micro_batch, p.micro_batch);
-  return t.train.pass[i];
+  return t.train.later ? t.train.later->at(t, i, p) : t.train.pass[i];
 }
 
 void fill_pipeline(const Tables& t, const TrainPass& pass, const Plan& plan, StepPipeline& out) {
@@ -51,9 +60,12 @@ void fill_pipeline(const Tables& t, const TrainPass& pass, const Plan& plan, Ste
       if (block == p * v - 1) w += pass.head;
       // The reference reads the same sequences, forward only.
       if (plan.reference) w.forward *= 2;
-      // Interleaved pipelines send while they compute the next chunk.
+      // Interleaved pipelines send while they compute the next chunk, which that slows. Each chunk
+      // sends: v times as much as without them.
       const bool hidden = v > 1;
-      auto shown = [&](double beside) { return hidden ? std::max(0.0, send - beside) : send; };
+      auto shown = [&](double beside) {
+        return hidden ? std::max(0.0, send - beside) + std::min(send, beside) * kSlowing : send;
+      };
       const double down = block + 1 < p * v ? shown(w.forward) : 0;
       const double up = block > 0 ? shown(w.backward()) : 0;
       out.blocks[static_cast<std::size_t>(block)] = {w.forward + down, w.input + again + up,

@@ -7,6 +7,12 @@
 
 namespace trigon {
 
+// Compute beside a collective is slower by this share on average: its kernels take multiprocessors
+// and bandwidth (S. Lee et al., arXiv:2507.03114: 18.9 % over A100, H100, MI210 and MI250).
+constexpr double kSlowedBeside = 0.189;
+// Seconds that compute loses for each second of communication beside it.
+constexpr double kSlowing = kSlowedBeside / (1 + kSlowedBeside);
+
 // One micro-batch on one stage, all its chunks.
 struct StageWork {
   LayerWork work;

@@ -72,11 +72,14 @@ class Cli(unittest.TestCase):
         self.assertEqual((process.returncode, out), (130, b""))
 
     def test_an_interrupted_search_says_what_it_has(self):
-        # Millions of plans for one thread. Before the search begins the signal ends the program.
-        for wait in (1, 0.4, 2, 4):
+        # A hundred counts of cards for one thread. Before the search begins the signal ends the
+        # program; some wait is between its first answer and its last.
+        said = []
+        for wait in (0.2, 0.4, 0.8, 1.6, 3, 6):
             process = subprocess.Popen(
-                [PROGRAM, "plan", "deepseek-v3", "--on", "512x8xh100-sxm", "--task", "train",
-                 "--tokens", "1T", "--global-batch", "4096", "--threads", "1"],
+                [PROGRAM, "plan", "deepseek-v3", "--on", "4096x8xh100-sxm", "--task", "train",
+                 "--tokens", "1T", "--global-batch", "15360", "--threads", "1",
+                 "--schedule", "any"],
                 env=self.environment(), cwd=self.cwd, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE)
             time.sleep(wait)
@@ -87,7 +90,10 @@ class Cli(unittest.TestCase):
             self.assertEqual(process.returncode, 130, err)
             if out:
                 self.assertTrue(out.startswith(b"Interrupted"), out)
-                return
+                said.append(out)
+                if b"tp" in out or b"pp" in out or b"dp" in out:
+                    return  # with the best so far
+        self.assertTrue(said or process.returncode == 0, "no wait met the search")
 
     def test_colours(self):
         plain = self.run_it(*FIT)[1]

@@ -51,6 +51,7 @@ std::unique_ptr<Space> any_space() {
   if (test::between(0, 2) == 0) q.job.deadline = seconds(test::between(1, 400));
   q.engine = test::one_of<std::string>(
       {"megatron-lm", "megatron-lm", "torchtitan", "deepspeed", "fsdp", "transformers"});
+  q.plan.any_schedule = test::between(0, 3) == 0;
   // Whatever is fixed is fixed.
   PlanRequest& p = q.plan;
   auto maybe = [](auto& field, auto values) {
@@ -63,6 +64,11 @@ std::unique_ptr<Space> any_space() {
   maybe(p.data, std::vector<std::int32_t>{1, 2});
   maybe(p.zero, std::vector<std::int32_t>{0, 1, 2, 3});
   maybe(p.micro_batch, std::vector<std::int32_t>{1, 2, 3});
+  maybe(p.schedule, std::vector<Schedule>{Schedule::gpipe, Schedule::one_f_one_b,
+                                          Schedule::interleaved, Schedule::zero_bubble});
+  maybe(p.context_exchange,
+        std::vector<ContextExchange>{ContextExchange::ring, ContextExchange::all_to_all});
+  maybe(p.optimizer_groups, std::vector<std::int32_t>{1, 2, 3});
   maybe(p.recompute, std::vector<Recompute>{Recompute::none, Recompute::full});
   maybe(p.sequence_parallel, std::vector<bool>{false, true});
   if (s.experts > 0) maybe(p.expert, std::vector<std::int32_t>{1, 2, 3, 4});
@@ -81,7 +87,7 @@ std::unique_ptr<Space> any_space() {
 }
 
 // A plan and what it is compared by.
-using Key = std::tuple<double, int, double, int, int, int, int, int, int, int, int, int, int, int>;
+using Key = std::tuple<double, int, double, std::array<int, 14>>;
 struct Entry {
   Plan plan;
   Key key;
@@ -103,7 +109,11 @@ class Loops {
             if (t * p * c * d != cards) continue;
             for (int v = 1; v <= 14; ++v)
               for (int e = 1; e <= 8; ++e)
-                for (int inner : {0, 1}) inside(t, p, v, c, d, e, inner, offload, out);
+                for (int inner : {0, 1})
+                  for (int order : {3, 2, 1, 0})
+                    for (int way : {1, 0})
+                      if (runs(order, p, v) && exchanges(way, c, t))
+                        inside(t, p, v, c, d, e, inner, order, way, offload, out);
           }
     return out;
   }
@@ -119,6 +129,59 @@ class Loops {
   }
   static bool power(int n) { return n == 1 || n == 2 || n == 4 || n == 8 || n == 16; }
 
+  // Orders of passes: 0 1F1B (in turns where there are chunks), 1 the same said outright, 2 GPipe,
+  // 3 zero bubble.
+  bool runs(int order, int p, int v) const {
+    if (fixed_.schedule) {
+      // What was said holds for every plan, also for those without a pipeline.
+      switch (*fixed_.schedule) {
+        case Schedule::one_f_one_b:
+          return order == 0 && (v == 1 || fixed_.virtual_stages);
+        case Schedule::interleaved:
+          return order == 1 && v > 1;
+        case Schedule::gpipe:
+          return order == 2 && v == 1;
+        case Schedule::zero_bubble:
+          return order == 3 && v == 1;
+      }
+    }
+    if (order == 0) return true;
+    if (order == 1 || p == 1 || v > 1) return false;
+    static const std::map<std::string, std::string> can{{"torchtitan", "G"}};
+    auto i = can.find(s_.engine.id);
+    return fixed_.any_schedule || (order == 2 && i != can.end() && i->second == "G");
+  }
+
+  // 0: keys go round in a ring; 1: heads against parts of the sequence.
+  bool exchanges(int way, int c, int t) const {
+    static const std::map<std::string, std::string> can{
+        {"megatron-lm", "01"}, {"torchtitan", "0"}, {"deepspeed", "1"}};
+    auto i = can.find(s_.engine.id);
+    const std::string ways = fixed_.context_exchange
+                                 ? (*fixed_.context_exchange == ContextExchange::ring ? "0" : "1")
+                             : i == can.end() ? "0"
+                                              : i->second;
+    // Of whole sequences nothing is exchanged: one of the ways stands for all.
+    if (c == 1) return way == ways.front() - '0';
+    if (ways.find(static_cast<char>('0' + way)) == std::string::npos) return false;
+    if (way == 1) return x_.shape.heads % (c * t) == 0;
+    return fixed_.context || *x_.question.job.sequence % (2 * c) == 0;
+  }
+
+  // Parts of the replicas that each hold what ZeRO divides.
+  bool groups(int n, int z, int replicas) const {
+    if (replicas % n != 0) return false;
+    if (fixed_.optimizer_groups) return n == *fixed_.optimizer_groups;
+    if (n == 1) return true;
+    static const std::map<std::string, std::string> can{
+        {"megatron-lm", "123"}, {"torchtitan", "23"}, {"deepspeed", "3"}, {"fsdp", "23"}};
+    auto i = can.find(s_.engine.id);
+    const bool adapters =
+        x_.question.job.kind == JobKind::finetune && x_.question.job.method != TuneMethod::full;
+    return !adapters && z > 0 && power(n) && 2 * n <= replicas && i != can.end() &&
+           i->second.find(static_cast<char>('0' + z)) != std::string::npos;
+  }
+
   bool divides(int t, int p, int v, int c, int d, int e, int inner) const {
     const test::Shape& m = x_.shape;
     const EnginePolicy& can = s_.engine;
@@ -132,13 +195,14 @@ class Loops {
     if (p > 1 && !can.pipeline_parallel) return false;
     if (v == 1 && p > m.layers) return false;
     if (v > 1) {
-      if (p == 1 || (!fixed_.virtual_stages && !can.interleaved_stages)) return false;
+      if (p == 1) return false;
+      if (!fixed_.virtual_stages && !can.interleaved_stages && !fixed_.any_schedule) return false;
       bool whole = false;
       for (std::int64_t more : {0, 1, 2}) whole = whole || (m.layers + more) % (p * v) == 0;
       if (!whole || p * v > m.layers + 2) return false;
     }
     if (!fixed_.context && c > 1 &&
-        (!can.context_parallel || !power(c) || *x_.question.job.sequence % (2 * c) != 0))
+        (!can.context_parallel || !power(c) || *x_.question.job.sequence % c != 0))
       return false;
     // Experts: a group of data and context ranks, or one that spans tensor ranks where asked.
     int slices = t;
@@ -156,7 +220,7 @@ class Loops {
     return m.ffn % (m.experts > 0 ? slices : t) == 0 && *x_.question.job.global_batch % d == 0;
   }
 
-  void inside(int t, int p, int v, int c, int d, int e, int inner, bool offload,
+  void inside(int t, int p, int v, int c, int d, int e, int inner, int order, int way, bool offload,
               std::vector<Entry>& out) {
     if (!divides(t, p, v, c, d, e, inner)) return;
     const std::int64_t batch = *x_.question.job.global_batch;
@@ -166,34 +230,45 @@ class Loops {
       for (int acc = 1; acc <= batch; ++acc) {
         if (std::int64_t{1} * mb * acc * d != batch) continue;
         for (int z = 3; z >= 0; --z)
-          for (int re = 2; re >= 0; --re)
-            for (int off = 7; off >= 0; --off) {
-              if (other(fixed_.micro_batch, mb) || other(fixed_.zero, z)) continue;
-              if (other(fixed_.recompute, static_cast<Recompute>(re))) continue;
-              if (v > 1 && acc % p != 0) continue;
-              if (z == 2 && p > 1) continue;
-              if (!fixed_.zero) {
-                if (z == 3 && p > 1) continue;
-                if (z > 0 && d * c == 1) continue;
-                if (adapters && (z == 1 || z == 2)) continue;
+          for (int n = 1; n <= d * c; ++n)
+            for (int re = 2; re >= 0; --re)
+              for (int off = 7; off >= 0; --off) {
+                if (other(fixed_.micro_batch, mb) || other(fixed_.zero, z)) continue;
+                if (other(fixed_.recompute, static_cast<Recompute>(re))) continue;
+                if (v > 1 && acc % p != 0) continue;
+                if (!groups(n, z, d * c)) continue;
+                if (z == 2 && p > 1) continue;
+                if (!fixed_.zero) {
+                  if (z == 3 && p > 1) continue;
+                  if ((z == 1 || z == 2) && d * c == 1) continue;
+                if (z == 3 && d * c == 1 && !(off & 2)) continue;
+                  if (adapters && (z == 1 || z == 2)) continue;
+                }
+                const bool o = off & 1, w = off & 2, a = off & 4;
+                if (other(fixed_.offload_optimizer, o)) continue;
+                if (o && !fixed_.offload_optimizer &&
+                    (!offload || !s_.engine.offloads_optimizer || adapters))
+                  continue;
+                if (w && (z != 3 || !offload || !s_.engine.offloads_weights)) continue;
+                if (a && (!offload || !s_.engine.offloads_activations)) continue;
+                Plan plan;
+                plan.tensor = t, plan.pipeline = p, plan.virtual_stages = v, plan.context = c;
+                plan.data = d, plan.expert = e, plan.expert_tensor = inner, plan.zero = z;
+                plan.micro_batch = mb, plan.accumulation = acc;
+                plan.optimizer_groups = n;
+                static constexpr std::array<Schedule, 4> kOrders{
+                    Schedule::one_f_one_b, Schedule::interleaved, Schedule::gpipe,
+                    Schedule::zero_bubble};
+                plan.schedule = kOrders[static_cast<std::size_t>(order)];
+                plan.context_exchange =
+                    way == 1 ? ContextExchange::all_to_all : ContextExchange::ring;
+                plan.recompute = static_cast<Recompute>(re);
+                plan.offload_optimizer = o, plan.offload_weights = w, plan.offload_activations = a;
+                plan.sequence_parallel =
+                    fixed_.sequence_parallel ? *fixed_.sequence_parallel : t > 1;
+                plan.recipe = fixed_.recipe ? *fixed_.recipe : own_recipe();
+                out.push_back(judged(plan, off));
               }
-              const bool o = off & 1, w = off & 2, a = off & 4;
-              if (other(fixed_.offload_optimizer, o)) continue;
-              if (o && !fixed_.offload_optimizer &&
-                  (!offload || !s_.engine.offloads_optimizer || adapters))
-                continue;
-              if (w && (z != 3 || !offload || !s_.engine.offloads_weights)) continue;
-              if (a && (!offload || !s_.engine.offloads_activations)) continue;
-              Plan plan;
-              plan.tensor = t, plan.pipeline = p, plan.virtual_stages = v, plan.context = c;
-              plan.data = d, plan.expert = e, plan.expert_tensor = inner, plan.zero = z;
-              plan.micro_batch = mb, plan.accumulation = acc;
-              plan.recompute = static_cast<Recompute>(re);
-              plan.offload_optimizer = o, plan.offload_weights = w, plan.offload_activations = a;
-              plan.sequence_parallel = fixed_.sequence_parallel ? *fixed_.sequence_parallel : t > 1;
-              plan.recipe = fixed_.recipe ? *fixed_.recipe : own_recipe();
-              out.push_back(judged(plan, off));
-            }
       }
   }
 
@@ -209,8 +284,11 @@ class Loops {
 
   Entry judged(Plan plan, int off) {
     apply_formats(plan, formats_of(s_, fixed_), s_);
-    const std::array<int, 5> shape{plan.tensor, plan.expert, plan.context, plan.sequence_parallel,
-                                   plan.micro_batch};
+    // Tables of its own for whatever tables are made by; how experts are cut follows from the rest.
+    const std::array<int, 8> shape{plan.tensor,        plan.expert,
+                                   plan.context,       plan.sequence_parallel,
+                                   plan.micro_batch,   static_cast<int>(plan.context_exchange),
+                                   plan.expert_tensor, plan.data * plan.context % plan.expert == 0};
     auto i = tables_.find(shape);
     if (i == tables_.end()) {
       auto made = prepare_for(s_, domain_of(s_, fixed_, plan));
@@ -235,27 +313,28 @@ class Loops {
     out.bytes = e[Metric::memory_bytes];
     out.good = excess == 0;
     // Excesses are sums in another order.
-    out.key = {excess > 0 ? std::round(excess * 1e7) / 1e7 : 0,
-               off,
-               wish,
-               plan.tensor * plan.pipeline,
-               plan.tensor,
-               plan.virtual_stages,
-               plan.context,
-               plan.expert,
-               plan.expert_tensor,
-               plan.zero,
-               static_cast<int>(plan.recompute),
-               static_cast<int>(plan.recipe),
-               plan.micro_batch,
-               plan.data};
+    out.key = {
+        excess > 0 ? std::round(excess * 1e7) / 1e7 : 0,
+        off,
+        wish,
+        {plan.tensor * plan.pipeline, plan.tensor, plan.virtual_stages, order_of(plan),
+         plan.context, static_cast<int>(plan.context_exchange), plan.expert, plan.expert_tensor,
+         plan.zero, plan.optimizer_groups, static_cast<int>(plan.recompute),
+         static_cast<int>(plan.recipe), plan.micro_batch, plan.data}};
     return out;
+  }
+
+  static int order_of(const Plan& p) {
+    return p.schedule == Schedule::one_f_one_b   ? 0
+           : p.schedule == Schedule::gpipe       ? 1
+           : p.schedule == Schedule::interleaved ? 3
+                                                 : 4;
   }
 
   const Space& x_;
   const Setup& s_;
   const PlanRequest& fixed_;
-  std::map<std::array<int, 5>, Tables> tables_;
+  std::map<std::array<int, 8>, Tables> tables_;
 };
 
 const Entry* least(const std::vector<Entry>& all) {
@@ -267,7 +346,9 @@ const Entry* least(const std::vector<Entry>& all) {
 
 std::string name(const Plan& p) {
   return write_plan(p) + " mb" + std::to_string(p.micro_batch) + " acc" +
-         std::to_string(p.accumulation) + " inner" + std::to_string(p.expert_tensor);
+         std::to_string(p.accumulation) + " inner" + std::to_string(p.expert_tensor) + " groups" +
+         std::to_string(p.optimizer_groups) + ' ' + std::string(schedule_name(p.schedule)) + ' ' +
+         std::string(context_exchange_name(p.context_exchange));
 }
 
 bool in_family(const Family& f, const Plan& p) {
@@ -278,10 +359,16 @@ bool in_family(const Family& f, const Plan& p) {
       return p.tensor == f.value;
     case FamilyKind::pipeline:
       return f.value == 0   ? p.pipeline == 1
-             : f.value == 1 ? p.pipeline > 1 && p.virtual_stages == 1
-                            : p.pipeline > 1 && p.virtual_stages > 1;
+             : f.value == 2 ? p.pipeline > 1 && p.virtual_stages > 1
+             : f.value == 3 ? p.pipeline > 1 && p.schedule == Schedule::gpipe
+             : f.value == 4
+                 ? p.pipeline > 1 && p.schedule == Schedule::zero_bubble
+                 : p.pipeline > 1 && p.virtual_stages == 1 && p.schedule == Schedule::one_f_one_b;
     case FamilyKind::context:
-      return (p.context > 1) == (f.value == 1);
+      if (p.context == 1) return f.value == 0;
+      return f.value == (p.context_exchange == ContextExchange::all_to_all ? 2 : 1);
+    case FamilyKind::groups:
+      return p.zero > 0 && (p.optimizer_groups > 1) == (f.value == 1);
     case FamilyKind::expert:
       return (p.expert > 1) == (f.value == 1);
     case FamilyKind::data:
@@ -308,8 +395,9 @@ void same(const Entry& expected, const Chosen& found) {
             2e-7 + 1e-9 * std::abs(found.excess));
 }
 
-PlanSearch searched(const Space& x, bool offload, int threads) {
+PlanSearch searched(const Space& x, bool offload, int threads, bool bounds = true) {
   PlanSearchOptions options;
+  options.bounds = bounds;
   options.families = options.front = true;
   options.offload = offload;
   options.threads = threads;
@@ -318,7 +406,7 @@ PlanSearch searched(const Space& x, bool offload, int threads) {
   return std::move(*found);
 }
 
-std::string bytes_of(const PlanSearch& f) {
+std::string bytes_of(const PlanSearch& f, bool counts = true) {
   std::string out;
   auto add = [&](const Chosen& c) {
     out += name(c.plan) + '|';
@@ -329,6 +417,7 @@ std::string bytes_of(const PlanSearch& f) {
   for (const FamilyResult& r : f.families)
     if (r.best) add(*r.best);
   for (const Chosen& c : f.front) add(c);
+  if (!counts) return out;
   return out + std::to_string(f.tally.decided) + ' ' + std::to_string(f.tally.weighed) + ' ' +
          std::to_string(f.tally.whole);
 }
@@ -424,6 +513,17 @@ TEST(PlanSearch, SameBytesForAnyNumberOfThreads) {
     if (once.empty()) once = bytes;
     EXPECT_EQ(bytes, once) << threads;
   }
+}
+
+TEST(PlanSearch, SameAnswerWithoutBounds) {
+  EXPECT_TRUE(rc::check("same plans and numbers", [] {
+    auto x = any_space();
+    RC_PRE(static_cast<bool>(x));
+    const PlanSearch quick = searched(*x, true, 1), whole = searched(*x, true, 1, false);
+    RC_ASSERT(bytes_of(quick, false) == bytes_of(whole, false));
+    RC_ASSERT(quick.tally.decided == whole.tally.decided);
+    RC_ASSERT(whole.tally.whole == whole.tally.decided);
+  }));
 }
 
 TEST(PlanSearch, StoppedItSaysSo) {
