@@ -162,7 +162,7 @@ def train(r):
         seconds = note(r, "sec_per_it")
         if re.fullmatch(r"[\d.]+", seconds):  # three FLOP conventions: the clock is the evidence
             r["metric"], r["value"] = "step_s", seconds
-        else:
+        elif r["metric"] != "step_s":
             r["flops"] = "megatron_hardware"
         if not r["precision"]:
             r["precision"] = "bf16" if r["gpu"].startswith("A100") else "fp16"
@@ -190,9 +190,8 @@ def train(r):
         r["offload"] = "cpu"
     if says(r, "Activation Offloading", "act_cpu_offload=True"):
         r["offload"] = "activations"
-    if has(r, "pytorch/torchtune") and says(r, "baseline unpacked") and \
-            not says(r, "Packed", "Offloading", "Optimizer-in-Backward"):
-        r["seq_len"] = ""  # padded samples of unknown length
+    if has(r, "pytorch/torchtune") and says(r, "technique=Baseline"):
+        r["trust"] = r["trust"] or "low"  # samples are padded: how many tokens count is not stated
     if has(r, "Lightning-AI/litgpt"):
         r["quant"] = {"bnb.nf4": "nf4", "bnb.nf4-dq": "nf4-dq"}.get(note(r, "quant"), "")
         r["trust"] = r["trust"] or "low"

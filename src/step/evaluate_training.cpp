@@ -49,7 +49,12 @@ constexpr double kSlowedBeside = 0.189;
 struct Exchange {
   double seconds = 0;  // in all
   double hides = 0;    // compute that it may run beside
+  double last = 0;     // of what is ready only when nothing is left to compute
 };
+
+// Gradients are summed by buckets of so many bytes (torch.nn.parallel.DistributedDataParallel,
+// bucket_cap_mb=25: S. Li et al., "PyTorch Distributed", VLDB 2020).
+constexpr double kBucket = 25 * 1048576.0;
 
 // Parameters of one rank that are held whole by a group of ranks; experts by a smaller one.
 struct Held {
@@ -97,7 +102,14 @@ Exchange data_exchange(const Tables& t, const Plan& plan, const Held& held, cons
             m * micro};
   }
   // Only the last micro-batch's backward can hide a reduction that happens once a step.
-  if (plan.zero == 0) return {all(Collective::all_reduce, trained, grad), backward};
+  if (plan.zero == 0) {
+    // Gradients of the embedding come last, whole.
+    const double bytes = trained.dense * grad;
+    const double embedding = t.train.embedding_parameters * t.train.trainable_share / plan.tensor;
+    const double last = std::min(bytes, std::max(kBucket, embedding * grad));
+    return {all(Collective::all_reduce, trained, grad), backward,
+            collective_seconds(d, Collective::all_reduce, last, replicas, plan.tensor)};
+  }
   const double times = plan.zero == 2 ? m : 1;
   return {times * in_group(Collective::reduce_scatter, trained, grad) + over_groups(grad) +
               in_group(Collective::all_gather, trained, weight),
@@ -152,14 +164,19 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   const Exchange exchange =
       data_exchange(t, plan, held, {dense_trained, expert_trained}, micro, backward);
   const double reduction = exchange.seconds, hides = exchange.hides;
-  const double exposed = std::max(0.0, reduction - overlap * hides);
-  const double slowed = (reduction - exposed) * kSlowedBeside / (1 + kSlowedBeside);
+  const double unhidden = std::max(std::min(exchange.last, reduction), reduction - overlap * hides);
+  const double slowed = (reduction - unhidden) * kSlowedBeside / (1 + kSlowedBeside);
   const double groups = std::clamp(plan.optimizer_groups, 1, std::max(1, replicas));
   const double parts = replicas / groups;
   const double expert_parts = std::max(1.0, expert_replicas / groups);
   double owned = plan.zero >= 1 ? dense_trained / parts + expert_trained / expert_parts
                                 : dense_trained + expert_trained;
   double sustained = d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor;
+  // Gradients are copied into buckets and back (items.cpp).
+  double copies = 0;
+  if (plan.zero == 0 && replicas > 1 && t.engine.autograd == Autograd::eager)
+    copies = t.stack ? 4 * grad * (dense_trained + expert_trained) / sustained : pass.buckets;
+  const double exposed = unhidden + copies;
   // Offloaded states stay behind the host link: gradients go down and weights come up once a step,
   // offloaded weights come up for each pass of each micro-batch. The host's own work is not priced.
   double host_bytes = 0;
@@ -254,7 +271,9 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
                             exposed,
                             "s",
                             "data parallel",
-                            {{"reduction", reduction, "s"},
+                            {{"copies", copies, "s"},
+                             {"last_bucket", exchange.last, "s"},
+                             {"reduction", reduction, "s"},
                              {"slowed", slowed, "s"},
                              {"overlap", overlap, "", "calibration/" + d.engine.sheet},
                              {"hidden_behind", hides, "s"}}};

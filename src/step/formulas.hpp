@@ -24,7 +24,7 @@ inline constexpr Formula kMicroBatch{"training.micro_batch",
 inline constexpr Formula kBubble{"training.bubble",
                                  "max(0, pipeline - accumulation * micro_batch_time)"};
 inline constexpr Formula kGradientReduction{"training.gradient_reduction",
-                                            "max(0, reduction - overlap * hidden_behind)"};
+                                            "copies + max(last_bucket, reduction - overlap * hidden_behind)"};
 inline constexpr Formula kOptimizer{"training.optimizer",
                                     "parameters * bytes / bandwidth + transfer"};
 inline constexpr Formula kStep{
