@@ -222,11 +222,13 @@ def train(r):
     if has(r, "pytorch/torchtune") and not r["recompute"] and not says(r, "cumulative technique"):
         r["recompute"] = "full"  # enable_activation_checkpointing of its recipes
     if has(r, "pytorch/torchtitan") and int(r["pp"] or 1) > 1:
-        # The column holds the local batch of a data-parallel rank; its split into pipeline
-        # micro-batches is not stated.
+        # The column holds the local batch of a data-parallel rank, which is split into as many
+        # micro-batches as there are stages (torchtitan/parallelisms/pipelining_utils.py,
+        # pipeline_parallel_microbatches, "The default value will be the number of pipeline stages").
+        local = int(r["micro_batch"] or 0)
         if r["micro_batch"] and not r["global_batch"]:
             r["global_batch"] = str(int(r["micro_batch"]) * int(r["dp"] or 1))
-        r["micro_batch"] = ""
+        r["micro_batch"] = str(local // int(r["pp"])) if local and local % int(r["pp"]) == 0 else ""
     if says(r, "POWER LIMITED"):
         r["trust"] = r["trust"] or "low"
     encoders.train(r)
