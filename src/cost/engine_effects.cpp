@@ -67,16 +67,11 @@ const char* engine_kind_name(EngineKind k) {
   return names[static_cast<std::size_t>(k)];
 }
 
-// Boxes of one card differ by a tenth.
-constexpr double kMostOfTables = 1.1;
-
 double largest(EngineKind k, EngineParameter p) {
   if (p == EngineParameter::operator_overhead && k == EngineKind::train_graph) return 6e-5;
   if (k == EngineKind::serve && p == EngineParameter::step_overhead) return 8e-3;
   if (k == EngineKind::serve && p == EngineParameter::request_overhead) return 2e-2;
   if (k == EngineKind::serve && p == EngineParameter::link) return 1.5;
-  // Products of training are those of the libraries that the tables timed.
-  if (k == EngineKind::train && p == EngineParameter::compute) return kMostOfTables;
   return engine_parameters()[static_cast<std::size_t>(p)].high;
 }
 
