@@ -114,6 +114,15 @@ ADDITIONS = [
         conflicts="a page on the 395 states 60 TFLOPS FP16; 45 to 120 W configurable",
         source="svethardware.cz 61477 (40 CU, 2900 MHz, 256 GB/s, 120 W); fpsbench.com 8060S "
                "(14.85 TFLOPS FP32); oldpan.me (gfx1151, FP16), 2025"),
+    row(vendor="NVIDIA", name="H100 SXM5 96GB HBM2e 500W", id="h100-sxm-96gb-hbm2e",
+        architecture="Hopper", compute_capability="9.0", sm_or_cu=132, boost_mhz=1980, mem_gb=96,
+        mem_type="HBM2e", mem_bw_gbps=2400, l2_mb=50, fp32_tflops=66.9, tf32_tflops=494.7,
+        fp16_vector_tflops=134, fp16_tensor_fp16acc_tflops=989.4, fp16_tensor_fp32acc_tflops=989.4,
+        bf16_tensor_tflops=989.4, fp8_tflops=1978.9, int8_tops=1978.9, sparsity_2to4="yes",
+        tdp_w=500, link_type="NVLink4", link_gbps_bidir_total=900, pcie="Gen5 x16",
+        form_factor="SXM5", conflicts="peaks of the 700 W part; Meta's Grand Teton boards",
+        source="A. Yang et al., arXiv:2411.01783, section 4: 96 GB HBM2e, 2.4 TB/s; "
+               "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md: 500 W, 2024-12"),
     row(vendor="NVIDIA", name="Quadro RTX 6000", architecture="Turing", compute_capability="7.5",
         sm_or_cu=72, mem_gb=24, mem_type="GDDR6", mem_bw_gbps=624, fp32_tflops=14.9,
         fp16_vector_tflops=29.9, fp16_tensor_fp16acc_tflops=119.4,

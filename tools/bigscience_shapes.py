@@ -23,6 +23,12 @@ _TABLES = {
 _FIRST = {387, 425, 474, 506, 515, 524, 533}
 _FIRST_LAYERS = {20: 8, 200: 80, 194: 78, 191: 77, 205: 81, 195: 77, 183: 72}
 
+# VOCAB_LENGTH=250k of the chronicles; BLOOM, which came of them, has 250,880 rows.
+_VOCABULARY = "250880"
+# Under "Best TFLOPs" GBS=2048 and the logs of the runs: line of the table, cards -> seconds.
+_LOGGED = {(387, 8): "769.99", (387, 80): "844.81", (387, 160): "430.21",
+           (425, 8): "777.09", (425, 80): "853.81", (425, 160): "434.14"}
+
 # MSIZE of experiments/gpt2-*: 32 heads each.
 _SIZES = {7.5: (4096, 36), 14: (6144, 32), 18: (6144, 40), 25: (7168, 40), 30: (7168, 48),
           39: (8192, 48), 52: (8192, 64), 65: (9216, 64), 81: (10240, 64), 97: (11264, 64),
@@ -30,12 +36,24 @@ _SIZES = {7.5: (4096, 36), 14: (6144, 32), 18: (6144, 40), 25: (7168, 40), 30: (
 
 
 def fill(row):
-    """Sets layers, hidden and heads of a row where its source states them."""
+    """Sets layers, hidden, heads and the vocabulary of a row where its source states them."""
     m = re.search(r"/(chronicles-prequel|gpt2)\.md:L(\d+)", row["source"])
     size = float(row["params_b"]) if row["params_b"] else None
     if not m or size is None:
         return
     line, heads = int(m[2]), 64
+    if m[1] == "chronicles-prequel":
+        row["vocab"] = row["vocab"] or _VOCABULARY
+        seconds = _LOGGED.get((line, int(row["n_gpus"])))
+        if seconds and not row["global_batch"]:
+            row["metric"], row["value"], row["global_batch"] = "step_s", seconds, "2048"
+    else:
+        # "any results you will find in this summary are +/-40% correct. An identical test scored 40%
+        # faster or slower on the same allocation at different times of the day."
+        row["trust"] = row["trust"] or "low"
+        # Sections of DeepSpeed's ZeRO: scripts of gpt2-meg-ds-zero and gpt2-hf-ds have stage 3.
+        if "ZeRO" in row["notes"] and not row["zero_stage"]:
+            row["zero_stage"] = "3"
     if m[1] == "gpt2":
         shape, heads = _SIZES.get(size), 32
     elif line in _FIRST:

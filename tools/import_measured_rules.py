@@ -162,7 +162,7 @@ def train(r):
         seconds = note(r, "sec_per_it")
         if re.fullmatch(r"[\d.]+", seconds):  # three FLOP conventions: the clock is the evidence
             r["metric"], r["value"] = "step_s", seconds
-        else:
+        elif r["metric"] != "step_s":
             r["flops"] = "megatron_hardware"
         if not r["precision"]:
             r["precision"] = "bf16" if r["gpu"].startswith("A100") else "fp16"
@@ -190,9 +190,8 @@ def train(r):
         r["offload"] = "cpu"
     if says(r, "Activation Offloading", "act_cpu_offload=True"):
         r["offload"] = "activations"
-    if has(r, "pytorch/torchtune") and says(r, "baseline unpacked") and \
-            not says(r, "Packed", "Offloading", "Optimizer-in-Backward"):
-        r["seq_len"] = ""  # padded samples of unknown length
+    if has(r, "pytorch/torchtune") and says(r, "technique=Baseline"):
+        r["trust"] = r["trust"] or "low"  # samples are padded: how many tokens count is not stated
     if has(r, "Lightning-AI/litgpt"):
         r["quant"] = {"bnb.nf4": "nf4", "bnb.nf4-dq": "nf4-dq"}.get(note(r, "quant"), "")
         r["trust"] = r["trust"] or "low"
@@ -223,11 +222,13 @@ def train(r):
     if has(r, "pytorch/torchtune") and not r["recompute"] and not says(r, "cumulative technique"):
         r["recompute"] = "full"  # enable_activation_checkpointing of its recipes
     if has(r, "pytorch/torchtitan") and int(r["pp"] or 1) > 1:
-        # The column holds the local batch of a data-parallel rank; its split into pipeline
-        # micro-batches is not stated.
+        # The column holds the local batch of a data-parallel rank, which is split into as many
+        # micro-batches as there are stages (torchtitan/parallelisms/pipelining_utils.py,
+        # pipeline_parallel_microbatches, "The default value will be the number of pipeline stages").
+        local = int(r["micro_batch"] or 0)
         if r["micro_batch"] and not r["global_batch"]:
             r["global_batch"] = str(int(r["micro_batch"]) * int(r["dp"] or 1))
-        r["micro_batch"] = ""
+        r["micro_batch"] = str(local // int(r["pp"])) if local and local % int(r["pp"]) == 0 else ""
     if says(r, "POWER LIMITED"):
         r["trust"] = r["trust"] or "low"
     encoders.train(r)

@@ -117,12 +117,17 @@ Calibration Calibration::with_engines(std::shared_ptr<const EngineTable> table) 
   return c;
 }
 
+std::string_view kernel_family(std::string_view family) {
+  return family == "blackwell_ultra" ? "blackwell" : family;
+}
+
 Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const {
-  auto sheet = [&](const std::string& id) {
+  auto sheet = [&](std::string_view id) {
     auto it = operators_.find(id);
     return it == operators_.end() ? nullptr : it->second;
   };
   const FactSheet* family = sheet(a.family);
+  const FactSheet* kin = sheet(kernel_family(a.family));
   const FactSheet* vendor = sheet(a.kind == DeviceKind::cpu ? "cpu" : a.vendor);
   const FactSheet* any = sheet("any");
   if (!any)
@@ -135,18 +140,18 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     return s >= 0 ? value * (1 + s * error) : value / (1 - s * error);
   };
   OperatorCoefficients out;
-  out.sheet = (family ? family : vendor ? vendor : any)->id;
+  out.sheet = (family ? family : kin ? kin : vendor ? vendor : any)->id;
   out.basis = family && family->number("half.ceiling") ? Basis::calibrated : Basis::analytic;
   for (std::size_t i = 0; i < kMatrixPaths; ++i) {
     std::string c = kPathNames[i];
-    const FactSheet* s = with_key({family, vendor, any}, c + ".ceiling");
+    const FactSheet* s = with_key({family, kin, vendor, any}, c + ".ceiling");
     // A class never measured anywhere takes the 16-bit coefficients, with their error doubled.
     double widen = 1;
     for (MatrixPath p = static_cast<MatrixPath>(i); !s && p != MatrixPath::half;) {
       p = stand_in(p);
       c = matrix_path_name(p);
       widen = 2;
-      s = with_key({family, vendor, any}, c + ".ceiling");
+      s = with_key({family, kin, vendor, any}, c + ".ceiling");
     }
     if (!s) return tl::unexpected(any->missing("half.ceiling"));
     MatrixCoefficients& m = out.matrix[i];
@@ -159,13 +164,13 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     m.widened_per_second = or_zero(s, c + ".widened_per_second");
     m.floor_seconds = or_zero(s, c + ".floor_seconds");
   }
-  if (const FactSheet* s = with_key({family, vendor, any}, "grouped.factor")) {
+  if (const FactSheet* s = with_key({family, kin, vendor, any}, "grouped.factor")) {
     out.grouped_latency_seconds = or_zero(s, "grouped.latency_seconds");
     out.grouped_error = or_zero(s, "grouped.error");
     out.grouped_factor =
         moved_by(or_zero(s, "grouped.factor"), out.grouped_error, ErrorGroup::matrix);
   }
-  const FactSheet* stream = with_key({family, vendor, any}, "stream.ceiling");
+  const FactSheet* stream = with_key({family, kin, vendor, any}, "stream.ceiling");
   if (!stream) return tl::unexpected(any->missing("stream.ceiling"));
   out.stream.error = or_zero(stream, "stream.error");
   out.stream.ceiling =
@@ -173,18 +178,18 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   out.stream.half_bytes = or_zero(stream, "stream.half_bytes");
   out.stream.warm_speedup = at(stream, "stream.warm_speedup").value_or(1);
   // The family's own, or what its products say, before that of other families.
-  if (const FactSheet* own =
-          with_key({family}, "stream.ceiling") && !with_key({family}, "elementwise.ceiling")
-              ? nullptr
-              : with_key({family, vendor, any}, "elementwise.ceiling")) {
+  if (const FactSheet* own = with_key({family, kin}, "stream.ceiling") &&
+                                     !with_key({family, kin}, "elementwise.ceiling")
+                                 ? nullptr
+                                 : with_key({family, kin, vendor, any}, "elementwise.ceiling")) {
     ElementwiseCoefficients& e = out.elementwise;
     e.error = or_zero(own, "elementwise.error");
     e.ceiling = moved_by(or_zero(own, "elementwise.ceiling"), e.error, ErrorGroup::stream);
     e.half_bytes = or_zero(own, "elementwise.half_bytes");
     e.timed_seconds = or_zero(own, "elementwise.timed_seconds");
   }
-  const FactSheet* prefill = with_key({family, vendor, any}, "attention.prefill_ceiling");
-  const FactSheet* decode = with_key({family, vendor, any}, "attention.decode_ceiling");
+  const FactSheet* prefill = with_key({family, kin, vendor, any}, "attention.prefill_ceiling");
+  const FactSheet* decode = with_key({family, kin, vendor, any}, "attention.decode_ceiling");
   if (!prefill || !decode) return tl::unexpected(any->missing("attention.prefill_ceiling"));
   AttentionCoefficients& t = out.attention;
   t.error = or_zero(prefill, "attention.error");
@@ -197,17 +202,18 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
   t.warm_rate = or_zero(decode, "attention.warm_rate");
   t.prefill_latency_seconds = or_zero(prefill, "attention.prefill_latency_seconds");
   t.decode_latency_seconds = or_zero(decode, "attention.decode_latency_seconds");
-  if (const FactSheet* s = with_key({family, vendor, any}, "launch.seconds")) {
+  if (const FactSheet* s = with_key({family, kin, vendor, any}, "launch.seconds")) {
     out.launch_error = or_zero(s, "launch.error");
     // A cost, not a rate: what makes rates larger makes it smaller, by the same factor.
     out.launch_seconds =
         or_zero(s, "launch.seconds") / moved_by(1, out.launch_error, ErrorGroup::host);
   }
-  // The nearest grids: those of the device, its family, its vendor.
-  for (const std::string& id : {a.id, a.family, a.vendor})
+  // The nearest grids: those of the device, its family, the family whose kernels it runs, its
+  // vendor.
+  for (const std::string& id : {a.id, a.family, std::string(kernel_family(a.family)), a.vendor})
     if (auto it = grids_.find(id); !out.grids && it != grids_.end()) {
       out.grids = it->second;
-      out.grid_basis = id == a.vendor ? Basis::analytic : Basis::interpolated;
+      out.grid_basis = id == a.id || id == a.family ? Basis::interpolated : Basis::analytic;
     }
   return out;
 }

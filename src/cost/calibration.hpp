@@ -126,6 +126,12 @@ struct LinkCoefficients {
   std::string sheet;
 };
 
+// The family whose kernels a family runs, itself unless said otherwise. Libraries compile one code
+// for compute capabilities 10.0 and 10.3 (CUDA C++ Programming Guide, "Family-Specific Features":
+// compute_100f; TransformerEngine tests for `FamilySpecific<100>`), so what was timed on one tells
+// of the other.
+std::string_view kernel_family(std::string_view family);
+
 class Calibration {
  public:
   static Result<Calibration> load(const FactStore& store);

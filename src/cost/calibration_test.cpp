@@ -130,6 +130,30 @@ class Calibrations : public testing::Test {
   Accelerator known, cousin, stranger;
 };
 
+TEST_F(Calibrations, OneCodeForTwoCapabilities) {
+  EXPECT_EQ(kernel_family("blackwell_ultra"), "blackwell");
+  EXPECT_EQ(kernel_family("hopper"), "hopper");
+  auto sheet = parse_fact_sheet(R"(
+kind = "calibration"
+id = "operators/blackwell"
+source = "test"
+date = "2026-01"
+half = { ceiling = 0.7, error = 0.1, k_half = 20 }
+)",
+                                "test.toml");
+  ASSERT_TRUE(sheet);
+  store.add(*sheet);
+  auto loaded = Calibration::load(store);
+  ASSERT_TRUE(loaded);
+  Accelerator ultra;
+  ultra.family = "blackwell_ultra";
+  ultra.vendor = "maker";
+  const auto c = *loaded->operators(ultra);
+  EXPECT_EQ(half(c).ceiling, 0.7);
+  EXPECT_EQ(c.stream.ceiling, 0.75);    // of the vendor, before all others
+  EXPECT_EQ(c.basis, Basis::analytic);  // nothing was timed on it
+}
+
 TEST_F(Calibrations, FamilyThenVendorThenAny) {
   auto own = *calibration.operators(known);
   EXPECT_EQ(half(own).ceiling, 0.8);

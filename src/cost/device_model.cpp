@@ -188,7 +188,7 @@ Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibrati
   if (a.vendor == "nvidia" && a.board_power)
     d.power_scale = sustained_clock(a, d.unit[static_cast<std::size_t>(MathClass::half)].peak,
                                     a.board_power->in_base()) /
-                    measured_clock(a.family);
+                    measured_clock(kernel_family(a.family));
   if (a.kind == DeviceKind::cpu) {
     as_processor(d);
     use_threads(d, a, cluster.card.threads);

@@ -51,14 +51,6 @@ double stream_seconds(const DeviceModel& d, double bytes) {
   return stream_seconds(d, bytes, d.operators.stream.ceiling, d.operators.stream.half_bytes);
 }
 
-// No kernel beats its unit. Cards clock above the boost that their peak is stated at: the highest
-// share that a timed product reached is 178.8 of 165.15 TFLOP/s, on an RTX 4090
-// (stas00/ml-engineering, MAMF).
-constexpr double kMostOfPeak = 1.083;
-double of_peak(const DeviceModel& d, double share) {
-  return std::min(share, kMostOfPeak / d.power_scale);
-}
-
 // 2:4 sparse weights: the units skip the zeros, so they do a product in half the time.
 double skipped(Format weights) { return is_sparse(weights) ? 2 : 1; }
 
@@ -75,6 +67,14 @@ double warm(const DeviceModel& d, double bytes) {
   if (d.operators.stream.warm_speedup <= 1 || d.l2_bytes <= 0 || bytes <= 0) return bytes;
   const double share = resident(d, bytes);
   return bytes * (share / d.operators.stream.warm_speedup + 1 - share);
+}
+
+// The most that shapes tried one after another reached of a peak is 0.87, on an A100 SXM
+// (stas00/ml-engineering, compute/accelerator, maximum achievable matmul FLOPS); an engine adds to
+// what the tables timed up to that and what boxes differ by.
+constexpr double kMostOfPeak = 0.9;
+double share_of_peak(const DeviceModel& d, const MatrixCoefficients& c) {
+  return std::min(c.ceiling * d.engine.compute_factor, std::max(c.ceiling, kMostOfPeak));
 }
 
 OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
@@ -101,8 +101,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
     double waves = tiles / d.sm_count;
     wave = std::pow(waves / std::ceil(waves), c.wave_exponent);
   }
-  double rate =
-      peak * wave * of_peak(d, c.ceiling * d.engine.compute_factor * op.k / (op.k + c.k_half));
+  double rate = peak * share_of_peak(d, c) * wave * op.k / (op.k + c.k_half);
   if (op.kind == OperatorKind::grouped_gemm) rate *= d.operators.grouped_factor;
   double compute = 2 * m * n * op.k / rate;
   if (c.widened_per_second > 0 && path > MatrixPath::fp8_block)
@@ -158,7 +157,14 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
     fill = waves / std::ceil(waves);
   }
   double compute = op.flops * padding * (keys + a.keys_half) /
-                   (keys * peak * fill * of_peak(d, a.prefill_ceiling * factor));
+                   (keys * peak * fill *
+                    std::min(a.prefill_ceiling * factor, std::max(a.prefill_ceiling, kMostOfPeak)));
+  // Products of whole score matrices whose rows do not start at 16 bytes leave the matrix units
+  // (NVIDIA, "Matrix Multiplication Background User's Guide", tensor core requirements).
+  if (op.scores_kept && std::fmod(op.k * bits_per_element(op.activations), 128) != 0) {
+    const MatrixCoefficients& plain = d.operators.matrix[static_cast<std::size_t>(MathClass::fp32)];
+    compute = std::max(compute, op.flops / (d.vector_peak * share_of_peak(d, plain)));
+  }
   double bytes = op.data_bytes;
   if (op.timed_alone && d.l2_bytes > 0 && a.warm_rate > 0) {
     const double faster = std::max(1.0, a.warm_rate * d.sm_count / d.bandwidth);

@@ -31,6 +31,36 @@ TEST_F(OperatorTimes, ComputeRoof) {
   EXPECT_EQ(operator_time(d, op).bound, Bound::compute);
 }
 
+TEST_F(OperatorTimes, EnginesDoNotPassThePeak) {
+  const Operator op = gemm(8192, 8192, 8192);
+  const double flops = 2 * 8192.0 * 8192 * 8192;
+  for (MatrixCoefficients& m : d.operators.matrix) m.ceiling = 0.8;
+  d.engine.compute_factor = 1.1;
+  EXPECT_NEAR(seconds(op), flops / 88e12, 1e-9);
+  d.engine.compute_factor = 1.5;
+  EXPECT_NEAR(seconds(op), flops / 90e12, 1e-9);
+  // A ceiling that was timed above that stays.
+  for (MatrixCoefficients& m : d.operators.matrix) m.ceiling = 0.95;
+  EXPECT_NEAR(seconds(op), flops / 95e12, 1e-9);
+}
+
+TEST_F(OperatorTimes, HeadsThatAreNotAlignedLeaveTheMatrixUnits) {
+  Operator op;
+  op.kind = OperatorKind::attention;
+  op.m = 12, op.n = 12, op.k = 150;
+  op.sequences = 4, op.group_size = 1;
+  op.query_tokens = op.key_tokens = 2048;
+  op.activations = Format::f16;
+  op.flops = 4 * 2048.0 * 2048 * 150 * 12 * 4;
+  const double fused = seconds(op);
+  EXPECT_LT(fused, op.flops / 80e12);
+  // Kept scores: 150 values of 16 bit are no multiple of 16 bytes, 10 TFLOP/s of the vector units.
+  op.scores_kept = true;
+  EXPECT_NEAR(seconds(op), op.flops / 10e12, 1e-3 * op.flops / 10e12);
+  op.k = 144;
+  EXPECT_NEAR(seconds(op), fused, 1e-12);
+}
+
 TEST_F(OperatorTimes, BandwidthRoof) {
   Operator op = gemm(1, 8192, 8192);
   double bytes = 8192.0 * 8192 * 2 + 2 * 8192 * 2;

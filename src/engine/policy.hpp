@@ -276,6 +276,7 @@ struct EnginePolicy {
   // Selective recomputation by operator: every other product and all that is no product or
   // attention (torchtitan's policy).
   bool selective_by_operator = false;
+  double flash_version = 0;  // 2: FlashAttention-2 on cards that have newer; 0: the newest
   double flash_capability_min = 0;  // compute capability that its flash attention needs
   RecomputeModules selective;       // what selective recomputation covers
   // Workspaces that matrix libraries take from the framework's allocator: cuBLAS one for each host

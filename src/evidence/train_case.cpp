@@ -13,13 +13,17 @@ namespace {
 
 // "megatron-bridge 26.04.01" is a name and a version; "torchtitan 2024-12" a name and a date;
 // "FlagPerf megatron" is a framework inside a benchmark. MLPerf entries list the containers of all
-// their benchmarks; language models ran on NeMo in those for NVIDIA's cards, other networks on
-// PyTorch with fused layers.
+// their benchmarks; language models ran on NeMo in those for NVIDIA's cards, ResNet-50 and 3D U-Net
+// on MXNet (mlcommons/training_results_v4.0, NVIDIA/benchmarks/*/implementations), other networks
+// on PyTorch with fused layers.
 struct Framework {
   std::string_view name, version, date;
 };
-Framework split_framework(std::string_view text, bool items) {
-  if (text.substr(0, 7) == "mlperf-") return {items ? "apex" : "NeMo", {}, {}};
+Framework split_framework(std::string_view text, std::string_view model, bool items) {
+  if (text.substr(0, 7) == "mlperf-") {
+    const bool mxnet = model == "resnet50" || model == "unet3d-128";
+    return {mxnet ? "MXNet" : items ? "apex" : "NeMo", {}, {}};
+  }
   if (text.substr(0, 9) == "FlagPerf ") text.remove_prefix(9);
   const auto space = text.rfind(' ');
   if (space == std::string_view::npos || space + 1 == text.size() ||
@@ -143,7 +147,7 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   if (auto r = take_method(row, j)) return *r;
   if (auto r = take_precision(row, c)) return *r;
 
-  const Framework f = split_framework(row.text("framework"),
+  const Framework f = split_framework(row.text("framework"), row.text("model"),
                                       whole_items(c) || !language_stack(*c.model)->generates);
   const std::string_view date = f.date.empty() ? row.text("date") : f.date;
   if (auto r = take_engine(f.name, f.version, date, names, c)) return *r;

@@ -113,7 +113,7 @@ void predict_all(std::vector<CaseOrRefusal>& cases, const Predictor& predict,
 
 struct Tally {
   ValidateGroup group;
-  std::vector<Compared> compared;
+  std::vector<Compared> compared, trusted;
 
   void add(const RowOutcome& row) {
     ++group.rows;
@@ -125,10 +125,13 @@ struct Tally {
     }
     ++group.predicted;
     compared.push_back({row.measured, *row.predicted});
+    if (row.trusted) trusted.push_back(compared.back());
   }
   ValidateGroup finish(std::string name) {
     group.group = std::move(name);
     group.errors = error_statistics(compared);
+    group.trusted = static_cast<std::int64_t>(trusted.size());
+    group.trusted_median = error_statistics(trusted).median_error;
     return group;
   }
 };
@@ -170,6 +173,23 @@ KindFigures figures_of(const ValidateAnswer& answer, ModelKind kind) {
   return out;
 }
 
+// Rows of training that were predicted, as speeds.
+std::vector<PlacedRow> placed_rows(const ValidateAnswer& answer,
+                                   const std::vector<CaseOrRefusal>& cases,
+                                   std::vector<RowPlace>& places) {
+  std::vector<PlacedRow> out;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const RowOutcome& r = answer.rows[i];
+    const auto* c = std::get_if<Case>(&cases[i]);
+    if (!c || !r.predicted || places[i].source.empty()) continue;
+    if (!(r.measured > 0) || !(r.predicted->value > 0)) continue;
+    const bool seconds = c->readout.metric == Metric::step_seconds;
+    out.push_back({std::move(places[i]), seconds ? 1 / r.measured : r.measured,
+                   seconds ? 1 / r.predicted->value : r.predicted->value});
+  }
+  return out;
+}
+
 void summarise(ValidateAnswer& answer) {
   std::map<std::string, std::int64_t> sizes;
   for (const RowOutcome& r : answer.rows) ++sizes[r.group];
@@ -201,6 +221,10 @@ void summarise(ValidateAnswer& answer) {
 }
 
 }  // namespace
+
+bool above_trusted_limit(const ValidateGroup& g) {
+  return g.trusted >= kFewestTrusted && g.trusted_median && *g.trusted_median > kMostTrusted;
+}
 
 const char* model_kind_name(ModelKind k) {
   constexpr std::array<const char*, kModelKinds> names = {"language", "encoder", "network"};
@@ -236,6 +260,7 @@ Result<ValidateAnswer> validate(const std::vector<CsvTable>& tables, const RowNa
                                 const Predictor& predict, const ValidateOptions& options) {
   ValidateAnswer answer;
   std::vector<CaseOrRefusal> cases;
+  std::vector<RowPlace> places;
   for (const CsvTable& table : tables) {
     const auto schema = detect_schema(table);
     if (!schema) return tl::unexpected(schema.error());
@@ -248,6 +273,8 @@ Result<ValidateAnswer> validate(const std::vector<CsvTable>& tables, const RowNa
       outcome.id = std::string(row.text("id"));
       outcome.group = std::move(*group);
       outcome.where = row.where();
+      outcome.trusted = row.text("trust").empty();
+      places.push_back(place_of(*schema, row));
       cases.push_back(read_case(*schema, row, names));
       if (const auto* refusal = std::get_if<Refusal>(&cases.back()))
         outcome.refusal = *refusal;
@@ -259,6 +286,9 @@ Result<ValidateAnswer> validate(const std::vector<CsvTable>& tables, const RowNa
   }
   predict_all(cases, predict, options, answer.rows);
   summarise(answer);
+  const std::vector<PlacedRow> placed = placed_rows(answer, cases, places);
+  answer.choices = plan_choices(placed);
+  answer.scaling = scaling_steps(placed);
   return answer;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "evidence/case.hpp"
+#include "evidence/comparisons.hpp"
 #include "evidence/statistics.hpp"
 
 namespace trigon {
@@ -29,7 +30,14 @@ struct ValidateGroup {
   std::string group;
   std::int64_t rows = 0, in_scope = 0, predicted = 0, refused = 0;
   ErrorStatistics errors;
+  // Of the predicted rows that the evidence does not doubt: whose column `trust` is empty.
+  std::int64_t trusted = 0;
+  std::optional<double> trusted_median;
 };
+// A group of at least so many trusted rows should have a smaller median error than this.
+constexpr std::int64_t kFewestTrusted = 5;
+constexpr double kMostTrusted = 0.2;
+bool above_trusted_limit(const ValidateGroup& g);
 
 struct RefusalCount {
   RefusalReason reason;
@@ -45,6 +53,7 @@ struct RowOutcome {
   Schema schema = Schema::train;
   ModelKind kind = ModelKind::language;
   std::string id, group, where;
+  bool trusted = true;  // the column `trust` is empty
   double measured = 0;  // base units, 0 for refused rows
   std::optional<Estimate<double>> predicted;
   std::optional<Refusal> refusal;
@@ -65,6 +74,8 @@ struct ValidateAnswer {
   std::optional<double> median_of_group_medians;
   std::vector<RefusalCount> refusals;  // most rows first
   std::vector<RowOutcome> rows;        // in the order of the files
+  std::vector<PlanChoice> choices;     // by source
+  std::vector<ScalingStep> scaling;    // fewest cards first
 };
 
 // Groups with fewer rows merge into one of this name.

@@ -101,7 +101,9 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
                             exposed,
                             "s",
                             "data parallel",
-                            {{"reduction", reduction, "s"},
+                            {{"copies", of.copies, "s"},
+                             {"last_bucket", of.last, "s"},
+                             {"reduction", reduction, "s"},
                              {"slowed", slowed, "s"},
                              {"overlap", overlap, "", "calibration/" + d.engine.sheet},
                              {"hidden_behind", hides, "s"}}};

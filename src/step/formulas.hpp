@@ -23,8 +23,9 @@ inline constexpr Formula kMicroBatch{"training.micro_batch",
                                      "forward + backward + recompute + send"};
 inline constexpr Formula kBubble{"training.bubble",
                                  "max(0, pipeline - accumulation * micro_batch_time)"};
-inline constexpr Formula kGradientReduction{"training.gradient_reduction",
-                                            "max(0, reduction - overlap * hidden_behind)"};
+inline constexpr Formula kGradientReduction{
+    "training.gradient_reduction",
+    "copies + max(last_bucket, reduction - overlap * hidden_behind)"};
 inline constexpr Formula kOptimizer{"training.optimizer",
                                     "parameters * bytes / bandwidth + transfer"};
 inline constexpr Formula kStep{

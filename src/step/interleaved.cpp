@@ -156,7 +156,8 @@ double interleaved_seconds(const PipelineWork& w) {
   const int group = w.group > 0 ? w.group : w.stages;
   // Equal blocks: no stage waits but for the first and the last passes of the others (Narayanan et
   // al. 2021, arXiv:2104.04473, section 2.2).
-  if (is_even(w)) return (w.micro_batches * w.virtual_stages + w.stages - 1) * w.blocks.front().total();
+  if (is_even(w))
+    return (w.micro_batches * w.virtual_stages + w.stages - 1) * w.blocks.front().total();
   thread_local std::vector<Remembered> memory(1024);
   Remembered& kept = memory[place_of(w, group)];
   if (kept.stages == w.stages && kept.virtual_stages == w.virtual_stages &&

@@ -75,6 +75,32 @@ void fill_item_inference(Tables& t, const std::vector<std::int32_t>& batches) {
     }
 }
 
+namespace {
+
+// DistributedDataParallel copies every gradient into its bucket and, summed, back: two launches for
+// each tensor, four passes over 32-bit gradients (torch/csrc/distributed/c10d/reducer.cpp,
+// mark_variable_ready_dense and finalize_bucket_dense).
+struct BucketCopies {
+  double tensors = 0, seconds = 0;
+};
+BucketCopies bucket_copies(const Tables& t, const Component& component) {
+  BucketCopies out;
+  const auto graph = std::get_if<Graph>(&component.body);
+  if (!graph || t.engine.autograd != Autograd::eager) return out;
+  double parameters = 0;
+  for (const GraphWeight& w : graph->weights) {
+    if (!w.trains || w.by_row) continue;
+    ++out.tensors;
+    parameters += static_cast<double>(elements(w.shape));
+  }
+  const DeviceModel& d = t.device;
+  out.seconds =
+      16 * parameters / (d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor);
+  return out;
+}
+
+}  // namespace
+
 void fill_item_training(Tables& t) {
   TrainTables& tr = t.train;
   tr.pass.clear();
@@ -121,6 +147,12 @@ void fill_item_training(Tables& t) {
       work.forward += with_host(t.device, forward, host);
       // Products have two gradients to launch; autograd adds its own work to each.
       const double waited = trained ? with_host(t.device, backward.total(), 2 * host) : 0;
+      if (trained) {
+        const auto [tensors, copies] = bucket_copies(t, c);
+        const double launched = 2 * tensors * t.device.engine.operator_overhead_seconds;
+        passes[b].buckets +=
+            with_host(t.device, backward.total() + copies, 2 * host + launched) - waited;
+      }
       const double weight = backward.total() > 0 ? waited * backward.weight / backward.total() : 0;
       work.weight += weight;
       work.input += waited - weight;

@@ -74,9 +74,10 @@ struct LayerWork {
 
 // Of one micro-batch, by what training needs.
 struct TrainPass {
-  LayerWork layers;             // all of them
-  LayerWork head, embedding;    // with the loss; front ends
-  double boundary = 0;          // bytes of one pipeline send
+  LayerWork layers;           // all of them
+  LayerWork head, embedding;  // with the loss; front ends
+  double boundary = 0;        // bytes of one pipeline send
+  double buckets = 0;         // graphs: what copies of gradients to buckets and back add to a step
   std::vector<LayerWork> upto;  // of the layers before each; empty: all layers are alike
   // Of the layers [begin, end) of `count`.
   LayerWork of(std::int64_t begin, std::int64_t end, double count) const;

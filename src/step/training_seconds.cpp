@@ -45,7 +45,12 @@ double checkpoint_bytes(const Plan& plan) {
 struct Exchange {
   double seconds = 0;  // in all
   double hides = 0;    // compute that it may run beside
+  double last = 0;     // of what is ready only when nothing is left to compute
 };
+
+// Gradients are summed by buckets of so many bytes (torch.nn.parallel.DistributedDataParallel,
+// bucket_cap_mb=25: S. Li et al., "PyTorch Distributed", VLDB 2020).
+constexpr double kBucket = 25 * 1048576.0;
 
 // Parameters of one rank that are held whole by a group of ranks; experts by a smaller one.
 struct Held {
@@ -96,14 +101,21 @@ Exchange data_exchange(const Tables& t, const Plan& plan, const Held& held, cons
     const double gathers = plan.reshard ? 2 : 1;
     return {m * (gathers * in_group(Collective::all_gather, held, weight) +
                  in_group(Collective::reduce_scatter, trained, grad) + over_groups(grad)),
-            m * micro};
+            m * micro, 0};
   }
   // Only the last micro-batch's backward can hide a reduction that happens once a step.
-  if (plan.zero == 0) return {all(Collective::all_reduce, trained, grad), backward};
+  if (plan.zero == 0) {
+    // Gradients of the embedding come last, whole.
+    const double bytes = trained.dense * grad;
+    const double embedding = t.train.embedding_parameters * t.train.trainable_share / plan.tensor;
+    const double last = std::min(bytes, std::max(kBucket, embedding * grad));
+    return {all(Collective::all_reduce, trained, grad), backward,
+            collective_seconds(d, Collective::all_reduce, last, replicas, plan.tensor)};
+  }
   const double times = plan.zero == 2 ? m : 1;
   return {times * in_group(Collective::reduce_scatter, trained, grad) + over_groups(grad) +
               in_group(Collective::all_gather, trained, weight),
-          backward * times};
+          backward * times, 0};
 }
 
 }  // namespace
@@ -138,7 +150,8 @@ StepSeconds step_seconds(const Tables& t, const Plan& plan, const StepPipeline& 
   const Exchange exchange =
       data_exchange(t, plan, held, trained, out.micro, slowest.work.backward());
   out.reduction = exchange.seconds, out.hides = exchange.hides;
-  out.exposed = std::max(0.0, out.reduction - d.engine.overlap * out.hides);
+  out.last = std::min(exchange.last, out.reduction);
+  out.exposed = std::max(out.last, out.reduction - d.engine.overlap * out.hides);
   out.slowed = (out.reduction - out.exposed) * kSlowing;
   const double groups = std::clamp(plan.optimizer_groups, 1, std::max(1, replicas));
   const double parts = replicas / groups;
@@ -146,6 +159,12 @@ StepSeconds step_seconds(const Tables& t, const Plan& plan, const StepPipeline& 
   out.owned = plan.zero >= 1 ? trained.dense / parts + trained.experts / expert_parts
                              : trained.dense + trained.experts;
   out.sustained = d.bandwidth * d.operators.stream.ceiling * d.engine.stream_factor;
+  // Gradients are copied into buckets and back (items.cpp).
+  if (plan.zero == 0 && replicas > 1 && t.engine.autograd == Autograd::eager)
+    out.copies = t.stack ? 4 * gradient_bytes(plan.recipe) * (trained.dense + trained.experts) /
+                               out.sustained
+                         : pipe.buckets;
+  out.exposed += out.copies;
   // Offloaded states stay behind the host link: gradients go down and weights come up once a step,
   // offloaded weights come up for each pass of each micro-batch. The host's own work is not priced.
   double host_bytes = 0;

@@ -17,6 +17,8 @@ struct StepSeconds {
   double pipeline = 0;         // from the first forward to the last backward pass
   double bubble = 0;
   double reduction = 0, hides = 0;  // of data parallelism; compute that it may run beside
+  double last = 0;                  // of the reduction: ready only when nothing is left to compute
+  double copies = 0;                // of gradients into buckets and back
   double exposed = 0, slowed = 0;
   double owned = 0, sustained = 0;  // parameters that a rank steps; bytes a second
   double transfer = 0, optimizer = 0;

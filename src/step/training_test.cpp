@@ -16,6 +16,7 @@ class Training : public testing::Test {
     t.model = &model;
     t.stack = language_stack(model);
     t.engine = test::plain_engine();
+    t.engine.autograd = Autograd::fused;
     t.device = test::round_device(card);
     t.device.engine.overlap = 0;
     t.layers = 32;
@@ -189,8 +190,21 @@ TEST_F(Training, GradientsAreReducedOnce) {
   // The last backward pass, 0.682 s, hides what its share of overlap can.
   t.device.engine.overlap = 0.1;
   EXPECT_NEAR((*this)[Metric::exposed_communication_seconds], reduction - 0.0682 + 2 * 0.1, 1e-9);
+  // The last bucket, 25 MiB, is ready when nothing is left to hide it; so is an embedding.
   t.device.engine.overlap = 1;
-  EXPECT_NEAR((*this)[Metric::exposed_communication_seconds], 2 * 0.1, 1e-9);
+  const double bucket = 1.75 * 25 * 1048576 / 100e9;
+  EXPECT_NEAR((*this)[Metric::exposed_communication_seconds], bucket + 2 * 0.1, 1e-9);
+  t.train.embedding_parameters = 0.1e9;
+  EXPECT_NEAR((*this)[Metric::exposed_communication_seconds], 1.75 * 0.2e9 / 100e9 + 2 * 0.1, 1e-9);
+}
+
+TEST_F(Training, GradientsAreCopiedIntoBucketsAndBack) {
+  t.engine.autograd = Autograd::eager;
+  const double alone = (*this)[Metric::exposed_communication_seconds];
+  plan.data = 8;
+  // Four passes over 14 GB at 1 TB/s; a single rank makes none.
+  EXPECT_NEAR((*this)[Metric::exposed_communication_seconds] - alone,
+              1.75 * 14e9 / 100e9 + 4 * 14e9 / 1e12, 1e-9);
 }
 
 TEST_F(Training, ZeroStages) {

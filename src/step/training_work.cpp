@@ -39,6 +39,7 @@ void fill_pipeline(const Tables& t, const TrainPass& pass, const Plan& plan, Ste
   out.blocks.resize(static_cast<std::size_t>(blocks));
   out.stages.assign(static_cast<std::size_t>(p), {});
   out.covered = 1;
+  out.buckets = pass.buckets;
   double most = -1;
   for (int s = 0; s < p; ++s) {
     StageWork& stage = out.stages[static_cast<std::size_t>(s)];

@@ -26,6 +26,7 @@ struct StepPipeline {
   std::vector<StageWork> stages;
   int slowest = 0;
   double covered = 1;  // part of the layers that full recomputation covers
+  double buckets = 0;  // TrainPass::buckets
 };
 
 const TrainPass& pass_of(const Tables& t, const Plan& plan);
