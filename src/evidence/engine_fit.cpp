@@ -105,8 +105,7 @@ constexpr double kOfTables = 0.1;
 bool is_rate(EngineParameter p) {
   return p == EngineParameter::compute || p == EngineParameter::stream ||
          p == EngineParameter::core_stream || p == EngineParameter::attention ||
-         p == EngineParameter::prompt_attention ||
-         p == EngineParameter::link;
+         p == EngineParameter::prompt_attention || p == EngineParameter::link;
 }
 
 // What the effects of a row make together, where operator tables timed the libraries that engines
@@ -181,9 +180,8 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);
         double spread = level_spread(levels_[e]) * parameter_spread(parameter);
-        const bool free_engines =
-            kind == EngineKind::serve &&
-            (levels_[e] == EngineLevel::engine || levels_[e] == EngineLevel::library);
+        const bool free_engines = kind == EngineKind::serve && (levels_[e] == EngineLevel::engine ||
+                                                                levels_[e] == EngineLevel::library);
         if (levels_[e] != EngineLevel::kind && !free_engines) spread *= kind_spread(kind);
         // Rates of all engines together are those that the operator tables timed.
         if (kind == EngineKind::serve && levels_[e] == EngineLevel::kind && is_rate(parameter))
@@ -317,24 +315,40 @@ class Fit {
       if (std::isfinite(error_[r]))
         sum += problem_.weights[rows_[r]] * cauchy(error_[r], scale) / (kNoise * kNoise);
     for (std::size_t j = 0; j < x.size(); ++j) sum += hold_[j] * x[j] * x[j] / 2;
-    for_chains([&](const std::vector<std::size_t>& chain, std::size_t p) {
-      const double together = sum_of(chain, p, x);
+    for_chains([&](const Together& places) {
+      const double together = sum_of(places, x);
       sum += kHoldChain * together * together / 2;
     });
     return sum;
   }
 
   static constexpr double kHoldChain = 1 / (kOfChain * kOfChain);
-  static double sum_of(const std::vector<std::size_t>& chain, std::size_t p,
-                       const std::vector<double>& x) {
-    double sum = 0;
-    for (const std::size_t e : chain) sum += x[e * kEngineParameters + p];
-    return sum;
-  }
+  // What a chain makes of the rate of products, and of attention over prompts.
+  using Together = std::vector<std::size_t>;  // places in x
   template <class F>
   void for_chains(F&& f) const {
+    Together of;
     for (const std::vector<std::size_t>& chain : chains_)
-      f(chain, static_cast<std::size_t>(EngineParameter::compute));
+      for (const bool products : {true, false}) {
+        of.clear();
+        for (const std::size_t e : chain) {
+          const auto at = [&](EngineParameter p) {
+            return e * kEngineParameters + static_cast<std::size_t>(p);
+          };
+          if (products) {
+            of.push_back(at(EngineParameter::compute));
+          } else {
+            of.push_back(at(EngineParameter::attention));
+            of.push_back(at(EngineParameter::prompt_attention));
+          }
+        }
+        f(of);
+      }
+  }
+  static double sum_of(const Together& places, const std::vector<double>& x) {
+    double sum = 0;
+    for (const std::size_t j : places) sum += x[j];
+    return sum;
   }
 
   double part_of_objective(std::size_t effect, double scale) {
@@ -391,9 +405,9 @@ class Fit {
             dot += slopes_[r][p] * v[e * kEngineParameters + p];
         add_row(r, w[r] * dot, out);
       }
-      for_chains([&](const std::vector<std::size_t>& chain, std::size_t p) {
-        const double by = kHoldChain * sum_of(chain, p, v);
-        for (const std::size_t e : chain) out[e * kEngineParameters + p] += by;
+      for_chains([&](const Together& places) {
+        const double by = kHoldChain * sum_of(places, v);
+        for (const std::size_t j : places) out[j] += by;
       });
       return out;
     };
@@ -401,12 +415,9 @@ class Fit {
     for (std::size_t r = 0; r < rows_.size(); ++r)
       if (w[r] != 0) add_row(r, -w[r] * error_[r], b);
     for (std::size_t j = 0; j < n; ++j) b[j] -= hold_[j] * x_[j], scale_of[j] = hold_[j];
-    for_chains([&](const std::vector<std::size_t>& chain, std::size_t p) {
-      const double by = kHoldChain * sum_of(chain, p, x_);
-      for (const std::size_t e : chain) {
-        b[e * kEngineParameters + p] -= by;
-        scale_of[e * kEngineParameters + p] += kHoldChain;
-      }
+    for_chains([&](const Together& places) {
+      const double by = kHoldChain * sum_of(places, x_);
+      for (const std::size_t j : places) b[j] -= by, scale_of[j] += kHoldChain;
     });
     for (std::size_t r = 0; r < rows_.size(); ++r)
       for (const std::size_t e : effects_of_[r])
