@@ -80,9 +80,8 @@ double parameter_spread(EngineParameter p) {
       return 2.5;
     case EngineParameter::core_stream:
       return 2;
-    // Prompts' attention runs on matrix units or on vector units, which are a factor of 8 apart.
     case EngineParameter::prompt_attention:
-      return 3;
+      return 1.5;
     case EngineParameter::fixed:
       return 1.5;
     case EngineParameter::convolution_k_half:
@@ -104,15 +103,16 @@ constexpr double kOfTables = 0.1;
 bool is_rate(EngineParameter p) {
   return p == EngineParameter::compute || p == EngineParameter::stream ||
          p == EngineParameter::core_stream || p == EngineParameter::attention ||
-         p == EngineParameter::prompt_attention ||
-         p == EngineParameter::link;
+         p == EngineParameter::prompt_attention || p == EngineParameter::link;
 }
 
-// The host and the links of a server do not know in which format weights lie. (Training in FP8 and
-// networks under autocast launch more kernels.)
+// The host, the links and the kernels that a prompt's 16-bit queries and keys meet in do not know
+// in which format weights lie. (Training in FP8 and networks under autocast launch more kernels.)
 bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
   if (kind != EngineKind::serve) return true;
-  if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap) return true;
+  if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap &&
+      p != EngineParameter::prompt_attention)
+    return true;
   // A library's module of a quantised matrix may be many launches where a plain one is one.
   if (level == EngineLevel::engine_format && p == EngineParameter::layer_overhead) return true;
   switch (level) {
@@ -168,9 +168,8 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         const auto parameter = static_cast<EngineParameter>(p);
         double spread = level_spread(levels_[e]) * parameter_spread(parameter);
-        const bool free_engines =
-            kind == EngineKind::serve &&
-            (levels_[e] == EngineLevel::engine || levels_[e] == EngineLevel::library);
+        const bool free_engines = kind == EngineKind::serve && (levels_[e] == EngineLevel::engine ||
+                                                                levels_[e] == EngineLevel::library);
         if (levels_[e] != EngineLevel::kind && !free_engines) spread *= kind_spread(kind);
         // Rates of all engines together are those that the operator tables timed.
         if (kind == EngineKind::serve && levels_[e] == EngineLevel::kind && is_rate(parameter))
@@ -465,7 +464,8 @@ bool fitted_parameter(EngineKind kind, EngineParameter p) {
     case EngineParameter::prompt_attention:
       return kind == EngineKind::serve;
     case EngineParameter::fixed:
-      return !training;
+      // Networks have `operator_overhead` for launches.
+      return !training && !graph;
     case EngineParameter::link:
       return kind != EngineKind::serve_graph;
     case EngineParameter::overlap:
