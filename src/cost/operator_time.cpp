@@ -141,24 +141,23 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   double padding = rows < 16 ? 16 / rows : 1;
   // One block works on up to 128 queries of a head (or of the heads that share a key).
   bool decode = op.query_tokens < 2;
-  const double factor =
-      d.engine.attention_factor * (decode ? 1 : d.engine.prompt_attention_factor);
+  const double factor = d.engine.attention_factor * (decode ? 1 : d.engine.prompt_attention_factor);
   double fill = 1;
   if (!decode && d.sm_count > 0) {
     double blocks = op.sequences * op.m * std::ceil(op.query_tokens / 128);
     double waves = blocks / d.sm_count;
     fill = waves / std::ceil(waves);
   }
-  double compute = op.flops * padding * (keys + a.keys_half) /
-                   (keys * peak * a.prefill_ceiling * factor * fill);
+  double compute =
+      op.flops * padding * (keys + a.keys_half) / (keys * peak * a.prefill_ceiling * factor * fill);
   double bytes = op.data_bytes;
   if (op.timed_alone && d.l2_bytes > 0 && a.warm_rate > 0) {
     const double faster = std::max(1.0, a.warm_rate * d.sm_count / d.bandwidth);
     const double held = resident(d, bytes);
     bytes *= held / faster + 1 - held;
   }
-  double memory = (bytes + a.half_bytes * d.engine.fixed_factor) /
-                  (d.bandwidth * a.decode_ceiling * factor);
+  double memory =
+      (bytes + a.half_bytes * d.engine.fixed_factor) / (d.bandwidth * a.decode_ceiling * factor);
   double latency = decode ? a.decode_latency_seconds : a.prefill_latency_seconds;
   return combine(compute, memory, (d.operators.launch_seconds + latency) * d.engine.fixed_factor,
                  3);

@@ -57,8 +57,8 @@ PassTime pass_time(const Tables& t, const Stack& stack, const Pass& pass);
 // What the host needs to launch a layer of a serving pass. A captured graph is replayed whole; what
 // is not captured (prompts, eager engines) waits for the host.
 double layer_host_seconds(const Tables& t, const Pass& pass);
-// `count` layers of these operators, which take the device `device_seconds` in all, with their host.
-// Modules that wait for their kernels leave nothing to run ahead of: both times add up.
+// `count` layers of these operators, which take the device `device_seconds` in all, with their
+// host. Modules that wait for their kernels leave nothing to run ahead of: both times add up.
 double with_layer_host(const Tables& t, const Pass& pass, const OperatorList& ops,
                        double device_seconds, double count);
 

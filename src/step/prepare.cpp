@@ -150,7 +150,8 @@ constexpr double kEagerLaunches = 50;
 double with_layer_host(const Tables& t, const Pass& pass, const OperatorList& ops,
                        double device_seconds, double count) {
   const double host = count * layer_host_seconds(t, pass);
-  if (host <= 0 || t.engine.waiting_formats.empty()) return with_host(t.device, device_seconds, host);
+  if (host <= 0 || t.engine.waiting_formats.empty())
+    return with_host(t.device, device_seconds, host);
   double launches = 0;
   bool waiting = false;
   for (const Operator& op : ops)
@@ -338,9 +339,9 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   for (const Stack* s : stacks_in_order(model)) t.layers += static_cast<double>(s->layers());
   if (!t.stack) t.layers = 1;
   bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
-  auto device = make_device_model(cluster, calibration, engine.id, training,
-                                  weight_class(model, domain), stored_format(model, domain),
-                                  engine.library);
+  auto device =
+      make_device_model(cluster, calibration, engine.id, training, weight_class(model, domain),
+                        stored_format(model, domain), engine.library);
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
   take_products(t);
