@@ -96,6 +96,7 @@ def apple(name, cores, clock_ghz, memory, bandwidth, source):
                derived_fields="fp32_tflops=cores*256*clk;fp16_vector_tflops=cores*256*clk")
 
 
+# The SRAM on the chip is what stands between the cores and LPDDR: its last-level cache.
 QUALCOMM = "quic.github.io cloud-ai-sdk-pages, Architecture: key hardware specs of the SKUs"
 
 ADDITIONS = [
@@ -164,11 +165,11 @@ ADDITIONS = [
         source="NVIDIA, Jetson Orin NX series data sheet: 1024 cores, 918 MHz, 102.4 GB/s; rates a SM "
                "as the gathered Jetson AGX Orin (16 SMs)"),
     row(vendor="Qualcomm", name="Cloud AI 100 Standard", architecture="Cloud AI 100",
-        mem_gb=16, mem_type="LPDDR4x", mem_bw_gbps=137, fp16_tensor_fp32acc_tflops=110,
+        mem_gb=16, mem_type="LPDDR4x", mem_bw_gbps=137, l2_mb=126, fp16_tensor_fp32acc_tflops=110,
         int8_tops=325, tdp_w=75, pcie="Gen4 x8", form_factor="PCIe HHHL",
         conflicts="other pages state 350 TOPS", source=QUALCOMM),
     row(vendor="Qualcomm", name="Cloud AI 100 Pro", architecture="Cloud AI 100",
-        mem_gb=32, mem_type="LPDDR4x", mem_bw_gbps=137, fp16_tensor_fp32acc_tflops=125,
+        mem_gb=32, mem_type="LPDDR4x", mem_bw_gbps=137, l2_mb=144, fp16_tensor_fp32acc_tflops=125,
         int8_tops=375, tdp_w=75, pcie="Gen4 x8", form_factor="PCIe HHHL",
         conflicts="other pages state 400 TOPS", source=QUALCOMM),
 ]

@@ -44,6 +44,8 @@ def infer(r):
             r["engine"] = "llama.cpp Vulkan" + (" AMDVLK" if "amdvlk" in backend else "")
     if r["engine"] == "AutoAWQ" and "kernel GEMV" in text:
         r["engine"] = "AutoAWQ GEMV"
+    if r["engine"] == "AutoAWQ" and r["engine_version"].startswith("IPEX"):
+        r["engine"] = "AutoAWQ IPEX"
     if r["engine"].startswith("AutoAWQ") and r["metric"] == "prefill_tok_s":
         r["span"] = "first"  # examples/benchmark.py times the first forward pass of the process
     r["engine"] = WRAPPED.get(r["engine"], r["engine"])

@@ -81,9 +81,8 @@ double parameter_spread(EngineParameter p) {
       return 2.5;
     case EngineParameter::core_stream:
       return 2;
-    // Prompts' attention runs on matrix units or on vector units, which are a factor of 8 apart.
     case EngineParameter::prompt_attention:
-      return 3;
+      return 1.5;
     case EngineParameter::fixed:
       return 1.5;
     case EngineParameter::convolution_k_half:
@@ -116,11 +115,13 @@ bool timed_by_tables(EngineKind kind, const EngineSubject& s) {
          (s.weight_class == "half" || s.weight_class == "fp8");
 }
 
-// The host and the links of a server do not know in which format weights lie. (Training in FP8 and
-// networks under autocast launch more kernels.)
+// The host, the links and the kernels that a prompt's 16-bit queries and keys meet in do not know
+// in which format weights lie. (Training in FP8 and networks under autocast launch more kernels.)
 bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
   if (kind != EngineKind::serve) return true;
-  if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap) return true;
+  if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap &&
+      p != EngineParameter::prompt_attention)
+    return true;
   // A library's module of a quantised matrix may be many launches where a plain one is one.
   if (level == EngineLevel::engine_format && p == EngineParameter::layer_overhead) return true;
   switch (level) {
@@ -518,7 +519,8 @@ bool fitted_parameter(EngineKind kind, EngineParameter p) {
     case EngineParameter::prompt_attention:
       return kind == EngineKind::serve;
     case EngineParameter::fixed:
-      return !training;
+      // Networks have `operator_overhead` for launches.
+      return !training && !graph;
     case EngineParameter::link:
       return kind != EngineKind::serve_graph;
     case EngineParameter::overlap:
