@@ -68,9 +68,8 @@ TEST(PlanSearchUnit, AScheduleThatWasAskedForIsKept) {
 }
 
 TEST(PlanSearchUnit, TensorGroupsStayInsideANode) {
-  Question q = test::training(test::llama31_8b(), 1e9, 64);
   const Model model = test::llama31_8b();
-  q.model = &model;
+  const Question q = test::training(model, 1e9, 64);
   const Searched s = search(q, "4x2xh100-sxm-80gb", everything());
   for (const FamilyResult& f : s.found.families)
     if (f.best) {

@@ -395,7 +395,8 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
     p.recompute = fixed.recompute.value_or(Recompute::none);
     std::int64_t per_rank = std::max<std::int64_t>(1, s.global_batch / p.data);
     p.zero = fixed.zero.value_or(static_cast<std::int32_t>(s.engine.default_zero));
-    if (p.data * p.context == 1) p.zero = 0;
+    // On one replica ZeRO divides nothing; ZeRO-3 is still how weights stay in host memory.
+    if (p.data * p.context == 1) p.zero = fixed.offload_weights.value_or(false) ? 3 : 0;
     p.micro_batch = fixed.micro_batch.value_or(0);
     bool free_micro_batch = p.micro_batch == 0;
     p.recipe = fixed.recipe.value_or(recipe_of(s.engine));

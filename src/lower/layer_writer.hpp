@@ -31,7 +31,7 @@ struct LayerWriter {
   void expert_linear(const char* name, const Linear& l, double rows, double groups, double split,
                      bool column);
   void experts(const MixtureOfExperts& m);
-  void dispatch(const char* name, double pairs, double width, int stride);
+  void dispatch(const char* name, double pairs, double width);
   void exchanged_experts(const MixtureOfExperts& m);
   void send_tokens(OperatorKind kind, const char* name, const MixtureOfExperts& m, Format format);
 

@@ -155,8 +155,9 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
   double e = static_cast<double>(m.experts), active = static_cast<double>(m.active);
   // Serving shares the tensor group between experts (ep) and slices of each expert (t / ep);
   // every rank sees all tokens. Training exchanges tokens over the expert group instead; where
-  // experts are not divided by the tensor group, each of its ranks sends its own part of them
-  // (Megatron-LM, --expert-tensor-parallel-size).
+  // experts are not divided by the tensor group, each of its ranks multiplies its own part of them
+  // (Megatron-LM, --expert-tensor-parallel-size). What is exchanged is taken to be the same: runs
+  // whose expert groups span tensor ranks show no smaller exchange.
   double ep = std::max(1, pass.expert);
   const bool training = !pass.expert_inside_tensor;
   const double inner = training && pass.expert_tensor > 0 ? pass.expert_tensor : t;
@@ -167,7 +168,7 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
   double pairs = training ? rows / apart * active : rows * active / ep;
   if (m.latent_in) linear("moe.latent_in", *m.latent_in, 1, 1, rows);
   const double width = static_cast<double>(m.up.in);
-  if (training && ep > 1) dispatch("moe.dispatch", pairs, width, static_cast<int>(inner));
+  if (training && ep > 1) dispatch("moe.dispatch", rows * active, width);
   expert_linear("moe.up", m.up, pairs, hit, slice, true);
   if (m.gate) expert_linear("moe.gate", *m.gate, pairs, hit, slice, true);
   elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1, 1);
@@ -175,14 +176,13 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
   // Permutation to expert order and the weighted sum back.
   if (rows > pass.gathered_rows)
     elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2);
-  if (training && ep > 1) dispatch("moe.combine", pairs, width, static_cast<int>(inner));
+  if (training && ep > 1) dispatch("moe.combine", rows * active, width);
   if (m.latent_out) linear("moe.latent_out", *m.latent_out, 1, 1, rows);
   if (m.shared) {
     mlp(*m.shared, nullptr);
     if (m.shared_gate) linear("moe.shared_gate", *m.shared_gate, 1, 1, rows);
   }
-  // Tokens that were sent in parts of the sequence come back as such.
-  if (apart <= 1 || m.shared || !pass.sequence_parallel) reduce_hidden("moe.reduce");
+  reduce_hidden("moe.reduce");
 }
 
 // Each rank routes its share of the tokens, sends them to the ranks of their experts, and gets the
@@ -230,13 +230,13 @@ void LayerWriter::send_tokens(OperatorKind kind, const char* name, const Mixture
   out.push_back(op);
 }
 
-void LayerWriter::dispatch(const char* name, double pairs, double width, int stride) {
+void LayerWriter::dispatch(const char* name, double pairs, double width) {
   Operator op;
   op.kind = OperatorKind::all_to_all;
   op.name = name;
   op.payload_bytes = pairs * width * act();
   op.ranks = pass.expert;
-  op.stride = stride;
+  op.stride = pass.tensor;
   out.push_back(op);
 }
 
