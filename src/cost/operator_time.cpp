@@ -69,14 +69,6 @@ double warm(const DeviceModel& d, double bytes) {
   return bytes * (share / d.operators.stream.warm_speedup + 1 - share);
 }
 
-// The most that shapes tried one after another reached of a peak is 0.87, on an A100 SXM
-// (stas00/ml-engineering, compute/accelerator, maximum achievable matmul FLOPS); an engine adds to
-// what the tables timed up to that and what boxes differ by.
-constexpr double kMostOfPeak = 0.9;
-double share_of_peak(const DeviceModel& d, const MatrixCoefficients& c) {
-  return std::min(c.ceiling * d.engine.compute_factor, std::max(c.ceiling, kMostOfPeak));
-}
-
 OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   const MatrixPath path = matrix_path(d, op);
   const MathClass cls = path == MatrixPath::fp8_block ? MathClass::fp8
@@ -101,7 +93,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
     double waves = tiles / d.sm_count;
     wave = std::pow(waves / std::ceil(waves), c.wave_exponent);
   }
-  double rate = peak * share_of_peak(d, c) * wave * op.k / (op.k + c.k_half);
+  double rate = peak * c.ceiling * d.engine.compute_factor * wave * op.k / (op.k + c.k_half);
   if (op.kind == OperatorKind::grouped_gemm) rate *= d.operators.grouped_factor;
   double compute = 2 * m * n * op.k / rate;
   if (c.widened_per_second > 0 && path > MatrixPath::fp8_block)
@@ -163,7 +155,7 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   // (NVIDIA, "Matrix Multiplication Background User's Guide", tensor core requirements).
   if (op.scores_kept && std::fmod(op.k * bits_per_element(op.activations), 128) != 0) {
     const MatrixCoefficients& plain = d.operators.matrix[static_cast<std::size_t>(MathClass::fp32)];
-    compute = std::max(compute, op.flops / (d.vector_peak * share_of_peak(d, plain)));
+    compute = std::max(compute, op.flops / (d.vector_peak * plain.ceiling));
   }
   double bytes = op.data_bytes;
   if (op.timed_alone && d.l2_bytes > 0 && a.warm_rate > 0) {

@@ -31,19 +31,6 @@ TEST_F(OperatorTimes, ComputeRoof) {
   EXPECT_EQ(operator_time(d, op).bound, Bound::compute);
 }
 
-TEST_F(OperatorTimes, EnginesDoNotPassThePeak) {
-  const Operator op = gemm(8192, 8192, 8192);
-  const double flops = 2 * 8192.0 * 8192 * 8192;
-  for (MatrixCoefficients& m : d.operators.matrix) m.ceiling = 0.8;
-  d.engine.compute_factor = 1.1;
-  EXPECT_NEAR(seconds(op), flops / 88e12, 1e-9);
-  d.engine.compute_factor = 1.5;
-  EXPECT_NEAR(seconds(op), flops / 90e12, 1e-9);
-  // A ceiling that was timed above that stays.
-  for (MatrixCoefficients& m : d.operators.matrix) m.ceiling = 0.95;
-  EXPECT_NEAR(seconds(op), flops / 95e12, 1e-9);
-}
-
 TEST_F(OperatorTimes, HeadsThatAreNotAlignedLeaveTheMatrixUnits) {
   Operator op;
   op.kind = OperatorKind::attention;
