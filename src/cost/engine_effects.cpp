@@ -70,8 +70,9 @@ double largest(EngineKind k, EngineParameter p) {
 
 double largest(const EngineSubject& s, EngineParameter p) {
   constexpr double kMostOfTables = 1.1;
-  if (s.kind == EngineKind::train && s.weight_class == "half" && p == EngineParameter::compute)
-    return kMostOfTables;
+  const bool libraries =
+      s.kind == EngineKind::train || (s.kind == EngineKind::serve && s.vendor == "nvidia");
+  if (libraries && s.weight_class == "half" && p == EngineParameter::compute) return kMostOfTables;
   return largest(s.kind, p);
 }
 

@@ -148,9 +148,8 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
     double waves = blocks / d.sm_count;
     fill = waves / std::ceil(waves);
   }
-  double compute = op.flops * padding * (keys + a.keys_half) /
-                   (keys * peak * fill *
-                    std::min(a.prefill_ceiling * factor, std::max(a.prefill_ceiling, kMostOfPeak)));
+  double compute =
+      op.flops * padding * (keys + a.keys_half) / (keys * peak * a.prefill_ceiling * factor * fill);
   // Products of whole score matrices whose rows do not start at 16 bytes leave the matrix units
   // (NVIDIA, "Matrix Multiplication Background User's Guide", tensor core requirements).
   if (op.scores_kept && std::fmod(op.k * bits_per_element(op.activations), 128) != 0) {
