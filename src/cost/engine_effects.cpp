@@ -75,13 +75,6 @@ double largest(EngineKind k, EngineParameter p) {
   return engine_parameters()[static_cast<std::size_t>(p)].high;
 }
 
-double largest(const EngineSubject& s, EngineParameter p) {
-  constexpr double kMostOfTables = 1.1;
-  if (s.kind == EngineKind::train && s.weight_class == "half" && p == EngineParameter::compute)
-    return kMostOfTables;
-  return largest(s.kind, p);
-}
-
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
                              std::string_view weight_class, Format format) {
   const auto starts = [&](std::string_view prefix) {
@@ -167,7 +160,7 @@ std::optional<EngineCoefficients> EngineTable::of(const EngineSubject& s) const 
   }
   for (std::size_t p = 0; p < kEngineParameters; ++p) {
     double& value = c.*parameters[p].field;
-    value = std::clamp(value, parameters[p].low, largest(s, static_cast<EngineParameter>(p)));
+    value = std::clamp(value, parameters[p].low, largest(s.kind, static_cast<EngineParameter>(p)));
   }
   c.end_to_end = true;
   c.basis = own ? Basis::calibrated : Basis::analytic;

@@ -120,11 +120,6 @@ enum class EngineLevel : std::uint8_t {
 };
 constexpr std::size_t kEngineLevels = static_cast<std::size_t>(EngineLevel::count_);
 
-// The same for a subject: 16-bit products of training are those of the libraries that the tables
-// timed (FP8 ones are not: tables time the kernels of servers), and boxes of one card differ by a
-// tenth.
-double largest(const EngineSubject& s, EngineParameter p);
-
 // "serve/vllm/device:h100/half/": kind, engine, scope, class, format; empty where it is not keyed.
 std::string effect_key(const EngineSubject& s, EngineLevel level);
 

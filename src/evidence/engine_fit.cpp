@@ -254,9 +254,7 @@ class Fit {
   }
 
  private:
-  double highest(std::size_t r, std::size_t p) const {
-    return largest(problem_.subjects[rows_[r]], static_cast<EngineParameter>(p));
-  }
+  double highest(std::size_t p) const { return largest(kind_, static_cast<EngineParameter>(p)); }
   double neutral(std::size_t p) const { return neutral_.*engine_parameters()[p].field; }
 
   EngineCoefficients at(std::size_t r, const std::vector<double>& x) const {
@@ -266,7 +264,7 @@ class Fit {
       const ParameterInfo& info = engine_parameters()[p];
       double sum = 0;
       for (const std::size_t e : effects_of_[r]) sum += x[e * kEngineParameters + p];
-      c.*info.field = std::clamp(neutral(p) * std::exp(sum), info.low, highest(r, p));
+      c.*info.field = std::clamp(neutral(p) * std::exp(sum), info.low, highest(p));
     }
     return c;
   }
@@ -318,7 +316,7 @@ class Fit {
         EngineCoefficients c = base;
         // Towards the inside of what is possible.
         double h =
-            base.*info.field * std::exp(kDifference) > highest(r, p) ? -kDifference : kDifference;
+            base.*info.field * std::exp(kDifference) > highest(p) ? -kDifference : kDifference;
         c.*info.field *= std::exp(h);
         const double e = problem_.log_error(rows_[r], c);
         if (std::isfinite(e)) slopes_[r][p] = (e - error_[r]) / h;
