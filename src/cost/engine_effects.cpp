@@ -70,9 +70,9 @@ double largest(EngineKind k, EngineParameter p) {
 
 double largest(const EngineSubject& s, EngineParameter p) {
   constexpr double kMostOfTables = 1.1;
-  const bool libraries =
-      s.kind == EngineKind::train || (s.kind == EngineKind::serve && s.vendor == "nvidia");
-  if (libraries && s.weight_class == "half" && p == EngineParameter::compute) return kMostOfTables;
+  if (s.kind == EngineKind::serve && s.vendor == "nvidia" && s.weight_class == "half" &&
+      p == EngineParameter::compute)
+    return kMostOfTables;
   return largest(s.kind, p);
 }
 
@@ -172,7 +172,7 @@ std::optional<EngineCoefficients> EngineTable::of(const EngineSubject& s) const 
   }
   for (std::size_t p = 0; p < kEngineParameters; ++p) {
     double& value = c.*parameters[p].field;
-    value = std::clamp(value, parameters[p].low, largest(s, static_cast<EngineParameter>(p)));
+    value = std::clamp(value, parameters[p].low, largest(s.kind, static_cast<EngineParameter>(p)));
   }
   c.end_to_end = true;
   c.basis = own ? Basis::calibrated : Basis::analytic;

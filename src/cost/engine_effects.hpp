@@ -129,9 +129,8 @@ enum class EngineLevel : std::uint8_t {
 };
 constexpr std::size_t kEngineLevels = static_cast<std::size_t>(EngineLevel::count_);
 
-// The same for a subject: 16-bit products of training, and of servers on NVIDIA's cards, are those
-// of the libraries that the tables timed (FP8 ones of training are not: tables time the kernels of
-// servers), and boxes of one card differ by a tenth.
+// The same for a subject: 16-bit products of servers on NVIDIA's cards are those of the libraries
+// that the tables timed, and boxes of one card differ by a tenth.
 double largest(const EngineSubject& s, EngineParameter p);
 
 // "serve/vllm/device:h100/half/": kind, engine, scope, class, format; empty where it is not keyed.
