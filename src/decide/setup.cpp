@@ -136,7 +136,9 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
   if (card.compute_capability && *card.compute_capability < s.engine.flash_capability_min)
     s.engine.flash_attention = false;
-  if (card.context) s.engine.context_overhead = *card.context;
+  // Kernels of a framework are what older versions of CUDA load at once; ggml has few of its own.
+  const auto cuda = s.engine.micro_batch_tokens > 0 ? std::nullopt : cluster.card.cuda;
+  if (const auto context = card.context_with(cuda)) s.engine.context_overhead = *context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
     return tl::unexpected(std::move(*refused));
