@@ -202,6 +202,11 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   Format sixteen = Format::bf16;
   d.kv = fixed.kv.value_or(s.model->kv_format.value_or(wide ? Format::f32 : sixteen));
   if (fixed.weights && *fixed.weights != s.model->weight_format) d.weights = fixed.weights;
+  // A network under adapters is cast to the format that it runs in (diffusers
+  // examples/text_to_image/train_text_to_image_lora.py) unless asked for in another.
+  if (auto tune = std::get_if<FineTune>(&s.job);
+      tune && tune->method == TuneMethod::lora && s.model->item && !s.stack)
+    d.weights = fixed.weights.value_or(d.activations);
   if (auto tune = std::get_if<FineTune>(&s.job); tune && tune->method == TuneMethod::qlora &&
                                                  !d.weights &&
                                                  !info(s.model->weight_format).weight_only)

@@ -42,7 +42,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
                                          const EnginePolicy& engine, Range usable) {
   MemoryModel m;
   m.stack_ = language_stack(model);
-  if (!m.stack_) m.graphs_ = graph_parts(model, engine);
+  if (!m.stack_) m.graphs_ = graph_parts(model, engine, job);
   if (!m.stack_ && m.graphs_.empty())
     return fail(ErrorCode::unsupported, message(MemoryMessage::no_language_stack, model.id));
   m.stacks_ = stacks_in_order(model);
