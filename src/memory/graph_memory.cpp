@@ -115,7 +115,7 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
     if (plan.offload_optimizer || plan.optimizer == Optimizer::adamw_8bit_paged)
       m[MemoryTerm::optimizer] = 0;
     if (plan.offload_optimizer) m[MemoryTerm::master_weights] = 0;
-    if (state.cast_copy > 0) m[MemoryTerm::gathered] = parameters * state.cast_copy;
+    if (state.cast_copy > 0) m[MemoryTerm::gathered] += parameters * state.cast_copy;
     // Checkpointing keeps what the segments start from; with segments of equal size that is about
     // the square root (Chen et al. 2016, arXiv:1604.06174), and one segment is rebuilt whole.
     if (plan.recompute == Recompute::full) {
