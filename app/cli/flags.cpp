@@ -89,6 +89,8 @@ std::vector<Flag> make() {
       {"max-num-batched-tokens", "ubatch-size ub", K::whole, "N", M::doc_step_tokens, "", 1, 1e7,
        kJobs, plan, false},
       {"max-num-seqs", "", K::whole, "N", M::doc_max_sequences, "", 1, 1e6, kJobs, plan, false},
+      {"kv-cache-tokens", "max-total-tokens", K::whole, "N", M::doc_pool_tokens, "", 1, 1e12, kJobs,
+       plan, false},
       {"mla", "", K::whole, "MODE", M::doc_mla, "", 0, 3, kJobs, plan, false},
       {"attention-max-batch", "amb", K::whole, "MIB", M::doc_amb, "", 0, 1e6, kJobs, plan, false},
       {"fused-moe", "fmoe", K::choice, "on|off", M::doc_fused_moe, "", 1, 0, kJobs, plan, false},

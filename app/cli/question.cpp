@@ -166,6 +166,7 @@ void read_plan(Reader& r, Asking& a) {
   plan.flash_attention = switched(s, "flash-attention");
   r.take("max-num-batched-tokens", parse_whole, plan.chunk_tokens);
   r.take("max-num-seqs", parse_whole, plan.max_sequences);
+  r.take("kv-cache-tokens", parse_whole, plan.pool_tokens);
   r.take("mla", parse_whole, plan.latent_mode);
   std::optional<std::int64_t> mebibytes_at_once;
   r.take("attention-max-batch", parse_whole, mebibytes_at_once);

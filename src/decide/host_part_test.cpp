@@ -155,6 +155,11 @@ TEST(Placement, WhatEnginesCannotDoIsRefused) {
   refused("--split-mode", ErrorCode::unsupported);
   q.plan.max_sequences = 8;
   refused("--max-num-seqs", ErrorCode::unsupported);
+  for (const char* engine : {"vllm", "llama.cpp", "tgi"}) {
+    q.engine = engine;
+    q.plan.pool_tokens = 4096;
+    refused("--kv-cache-tokens", ErrorCode::unsupported);
+  }
   for (CardSplit parts : {CardSplit::tensor, CardSplit::graph})
     for (const char* engine : {"llama.cpp", "ik_llama.cpp"}) {
       q.engine = engine;

@@ -189,6 +189,9 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
     double low = std::max(0.0, (budget.low - (total.high - cache)) / pool);
     double high = std::max(1.0, (budget.high - (total.low - cache)) / pool);
     low = std::min(low, 1.0);
+    // A limit in tokens is certain.
+    if (s.engine.pool_tokens > 0 && c.kv_tokens > 0)
+      high = std::min(high, std::max(1.0, static_cast<double>(s.engine.pool_tokens) / c.kv_tokens));
     if (s.stack && s.stack->generates && s.engine.pool != PoolRule::none)
       set(Metric::kv_pool_bytes, c.pool_bytes, c.pool_bytes * low, c.pool_bytes * high,
           Basis::analytic);

@@ -136,7 +136,9 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
   s.engine = engine->on_card(Bytes::base(s.usable.value), card.architecture);
   if (card.compute_capability && *card.compute_capability < s.engine.flash_capability_min)
     s.engine.flash_attention = false;
-  if (card.context) s.engine.context_overhead = *card.context;
+  // Kernels of a framework are what older versions of CUDA load at once; ggml has few of its own.
+  const auto cuda = s.engine.micro_batch_tokens > 0 ? std::nullopt : cluster.card.cuda;
+  if (const auto context = card.context_with(cuda)) s.engine.context_overhead = *context;
   if (q.plan.memory_fraction) s.engine.memory_fraction = *q.plan.memory_fraction;
   if (auto refused = share_with_others(s, q.plan.memory_fraction.has_value()))
     return tl::unexpected(std::move(*refused));
@@ -200,6 +202,11 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   Format sixteen = Format::bf16;
   d.kv = fixed.kv.value_or(s.model->kv_format.value_or(wide ? Format::f32 : sixteen));
   if (fixed.weights && *fixed.weights != s.model->weight_format) d.weights = fixed.weights;
+  // A network under adapters is cast to the format that it runs in (diffusers
+  // examples/text_to_image/train_text_to_image_lora.py) unless asked for in another.
+  if (auto tune = std::get_if<FineTune>(&s.job);
+      tune && tune->method == TuneMethod::lora && s.model->item && !s.stack)
+    d.weights = fixed.weights.value_or(d.activations);
   if (auto tune = std::get_if<FineTune>(&s.job); tune && tune->method == TuneMethod::qlora &&
                                                  !d.weights &&
                                                  !info(s.model->weight_format).weight_only)

@@ -27,6 +27,12 @@ std::optional<Error> refused_switches(const EnginePolicy& engine, const PlanRequ
   if (asked.max_sequences && (training || engine.max_sequences == 0))
     return refusal(message(M::no_sequence_limit, engine.id), "--max-num-seqs",
                    message(M::try_flags, training ? "--micro-batch" : "--concurrency"));
+  if (asked.pool_tokens && (training || !engine.pool_tokens_option))
+    return refusal(message(M::no_pool_limit, engine.id), "--kv-cache-tokens",
+                   training ? std::nullopt
+                            : std::optional(message(M::try_flags, engine.pool == PoolRule::none
+                                                                      ? "--context"
+                                                                      : "--memory-fraction")));
   const char* of_ik = asked.latent_mode             ? "--mla"
                       : asked.attention_chunk_bytes ? "--attention-max-batch"
                       : asked.fused_experts         ? "--fused-moe"
@@ -73,6 +79,7 @@ void take_engine_switches(const PlanRequest& asked, EnginePolicy& engine) {
   if (asked.media_images) engine.media_images = limit(*asked.media_images);
   if (asked.media_films) engine.media_films = limit(*asked.media_films);
   if (asked.max_sequences) engine.max_sequences = *asked.max_sequences;
+  if (asked.pool_tokens) engine.pool_tokens = *asked.pool_tokens;
   if (asked.loss_chunks) engine.loss_chunks = *asked.loss_chunks;
   if (asked.captured_graphs) engine.captured_graphs = asked.captured_graphs;
 }

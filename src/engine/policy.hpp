@@ -125,6 +125,8 @@ struct EnginePolicy {
   PoolRule pool = PoolRule::none;
   double memory_fraction = 1.0;          // default of the engine
   double pool_share = 1;                 // of what is free, where the rule has one
+  bool pool_tokens_option = false;       // the pool can be limited to a number of tokens
+  std::int64_t pool_tokens = 0;          // that limit; 0: none
   std::int64_t block_tokens = 1;         // KV page
   std::int64_t latent_block_tokens = 0;  // of caches of the latent, where the kernel wants others
   // Where recurrent layers stand beside attention, pages of attention are made as large as a
@@ -141,9 +143,9 @@ struct EnginePolicy {
   std::vector<std::int64_t> capture_batches;  // decode batches are rounded up to these
   Parallelism default_parallelism = Parallelism::tensor;
   bool tensor_parallel = true, pipeline_parallel = true, expert_parallel = false;
-  bool context_parallel = false;    // divides sequences over ranks in training
+  bool context_parallel = false;                         // divides sequences over ranks in training
   bool context_ring = true, context_all_to_all = false;  // how such ranks share attention
-  bool interleaved_stages = false;  // pipelines of several chunks of layers to a rank
+  bool interleaved_stages = false;          // pipelines of several chunks of layers to a rank
   bool gpipe = false, zero_bubble = false;  // other orders of passes than 1F1B
   // ZeRO stages whose states may be divided over parts of the replicas alone.
   std::array<bool, 4> zero_groups{};
@@ -276,7 +278,7 @@ struct EnginePolicy {
   // Selective recomputation by operator: every other product and all that is no product or
   // attention (torchtitan's policy).
   bool selective_by_operator = false;
-  double flash_version = 0;  // 2: FlashAttention-2 on cards that have newer; 0: the newest
+  double flash_version = 0;         // 2: FlashAttention-2 on cards that have newer; 0: the newest
   double flash_capability_min = 0;  // compute capability that its flash attention needs
   RecomputeModules selective;       // what selective recomputation covers
   // Workspaces that matrix libraries take from the framework's allocator: cuBLAS one for each host

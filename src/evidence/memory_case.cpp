@@ -221,11 +221,21 @@ std::optional<Refusal> take_items(const Row& row, Case& c) {
 
 // A step of training over them.
 std::optional<Refusal> take_item_training(const Row& row, std::string_view task, Case& c) {
-  if (task != "train-full") return Refusal{RefusalReason::method_not_supported, std::string(task)};
+  const bool adapts = task == "train-lora";
+  if (task != "train-full" && !adapts)
+    return Refusal{RefusalReason::method_not_supported, std::string(task)};
   if (auto r = take_items(row, c)) return r;
   JobRequest& j = c.question.job;
   PlanRequest& p = c.question.plan;
-  j.kind = JobKind::train;
+  j.kind = adapts ? JobKind::finetune : JobKind::train;
+  if (adapts) {
+    // examples/amused/train_amused.py adapts these with rank 16 unless told otherwise (--lora_r,
+    // --lora_target_modules) and leaves the network in 32 bit under autocast.
+    j.method = TuneMethod::lora;
+    if (p.weights) p.activations = p.weights;
+    p.weights = Format::f32;
+    j.targets = {AdapterTarget::query, AdapterTarget::key, AdapterTarget::value};
+  }
   j.requests.reset();
   const double steps = static_cast<double>(row.whole("global_batch").value_or(0)) /
                        std::max(1, *p.micro_batch * p.data.value_or(1));

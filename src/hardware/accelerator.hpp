@@ -14,6 +14,16 @@
 
 namespace trigon {
 
+// A version of CUDA that programs are built with: "11.6".
+struct CudaVersion {
+  int major = 0, minor = 0;
+  bool operator<(const CudaVersion& o) const {
+    return major != o.major ? major < o.major : minor < o.minor;
+  }
+  static std::optional<CudaVersion> read(std::string_view text);
+  std::string written() const { return std::to_string(major) + "." + std::to_string(minor); }
+};
+
 // What an arithmetic unit multiplies, on which unit, and what it accumulates in.
 enum class MathMode : std::uint8_t {
   fp64_vector,
@@ -90,6 +100,13 @@ struct Accelerator {
   // reports, and a program's context before it allocates anything.
   Bytes memory_reserved{};
   std::optional<Bytes> context;
+  // What a context takes before that version of CUDA, the oldest first.
+  struct OlderContext {
+    CudaVersion before;
+    Bytes context{};
+  };
+  std::vector<OlderContext> older_contexts;
+  std::optional<Bytes> context_with(std::optional<CudaVersion> cuda) const;
   std::optional<Bytes> l2;
   bool unified_memory = false;  // shared with the host (Apple, APUs)
   std::array<std::optional<FlopsPerSecond>, kMathModes> peak{};

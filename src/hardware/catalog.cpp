@@ -1,6 +1,7 @@
 #include "hardware/catalog.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 #include "hardware/names.hpp"
@@ -151,8 +152,28 @@ Result<Accelerator> read_accelerator(const FactSheet& sheet) {
   return a;
 }
 
+std::optional<CudaVersion> CudaVersion::read(std::string_view text) {
+  CudaVersion v;
+  const auto end = text.data() + text.size();
+  auto r = std::from_chars(text.data(), end, v.major);
+  if (r.ec != std::errc() || v.major < 1) return std::nullopt;
+  if (r.ptr == end) return v;
+  if (*r.ptr != '.') return std::nullopt;
+  r = std::from_chars(r.ptr + 1, end, v.minor);
+  if (r.ec != std::errc() || r.ptr != end || v.minor < 0) return std::nullopt;
+  return v;
+}
+
+std::optional<Bytes> Accelerator::context_with(std::optional<CudaVersion> cuda) const {
+  if (cuda)
+    for (const OlderContext& o : older_contexts)
+      if (*cuda < o.before) return o.context;
+  return context;
+}
+
 // What drivers keep and contexts take, by architecture and, where they differ, by size: the last
-// entry that speaks of a card holds.
+// entry that speaks of a card holds. Entries of older versions of CUDA stand oldest first, those of
+// all cards of a maker last.
 void read_device_memory(const FactStore& store, std::vector<Accelerator>& cards) {
   const FactSheet* sheet = store.find("device-memory", "device-memory");
   if (!sheet) return;
@@ -167,13 +188,20 @@ void read_device_memory(const FactStore& store, std::vector<Accelerator>& cards)
       auto v = f ? std::get_if<double>(&f->value) : nullptr;
       return v ? std::optional(*v) : std::nullopt;
     };
-    const std::string architecture = text("architecture");
+    const std::string architecture = text("architecture"), vendor = text("vendor");
+    const auto before = CudaVersion::read(text("before_cuda"));
     const auto from = number("from_gb");
     for (Accelerator& a : cards) {
-      if (a.architecture != architecture) continue;
+      if (architecture.empty() ? a.vendor != vendor : a.architecture != architecture) continue;
       if (from && a.memory_nominal < gigabytes(*from)) continue;
       if (auto v = number("reserved_mib")) a.memory_reserved = mebibytes(*v);
-      if (auto v = number("context_mib")) a.context = mebibytes(*v);
+      const auto context = number("context_mib"), more = number("more_context_mib");
+      if (before && context)
+        a.older_contexts.push_back({*before, mebibytes(*context)});
+      else if (before && more && a.context && a.older_contexts.empty())
+        a.older_contexts.push_back({*before, *a.context + mebibytes(*more)});
+      else if (context)
+        a.context = mebibytes(*context);
     }
   }
 }

@@ -148,6 +148,24 @@ TEST(Catalog, ProgramsFindWhatTheDriverLeaves) {
   EXPECT_DOUBLE_EQ(all.program_memory(card("h100-sxm-80gb"), state).value, 79 * kGi);
 }
 
+// Before CUDA 11.7 a program's kernels were all loaded at once; readings name their sources.
+TEST(Catalog, ContextsByVersionOfCuda) {
+  const Accelerator& ga102 = card("rtx-3090");
+  EXPECT_EQ(ga102.context_with(std::nullopt), mebibytes(256));
+  EXPECT_EQ(ga102.context_with(CudaVersion{11, 7}), mebibytes(256));
+  EXPECT_EQ(ga102.context_with(CudaVersion{12, 8}), mebibytes(256));
+  EXPECT_EQ(ga102.context_with(CudaVersion{11, 6}), mebibytes(1685));
+  EXPECT_EQ(ga102.context_with(CudaVersion{11, 0}), mebibytes(1486));
+  EXPECT_EQ(ga102.context_with(CudaVersion{10, 2}), mebibytes(1486));
+  EXPECT_EQ(card("gtx-1080").context_with(std::nullopt), std::nullopt);
+  EXPECT_EQ(card("gtx-1080").context_with(CudaVersion{10, 1}), mebibytes(719));
+  // No reading of its own: what torch's kernels took somewhere.
+  const Accelerator& a100 = card("a100-sxm-80gb");
+  EXPECT_EQ(a100.context_with(CudaVersion{11, 3}), *a100.context + mebibytes(362));
+  EXPECT_EQ(card("b200").context_with(std::nullopt), mebibytes(612));
+  EXPECT_TRUE(card("mi300x").older_contexts.empty());
+}
+
 TEST(Catalog, SystemsAndLinks) {
   auto dgx = hardware().find_system("DGX H100");
   ASSERT_TRUE(dgx);

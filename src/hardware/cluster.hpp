@@ -28,6 +28,7 @@ struct CardState {
   std::optional<Bytes> memory;  // what the driver reports to programs ("memory=79.2GiB")
   std::optional<Watts> power_limit;
   std::optional<bool> ecc;
+  std::optional<CudaVersion> cuda;  // that programs are built with ("cuda=11.6"); absent: a new one
   std::optional<double> threads;  // of a processor; absent: one on every core
 };
 

@@ -84,6 +84,9 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
       card.threads = n;
     } else if (key == "display" && equals == item.npos) {
       card.display = true;
+    } else if (key == "cuda") {
+      card.cuda = CudaVersion::read(value);
+      if (!card.cuda) return bad_facts();
     } else if (key == "ecc" && (value == "on" || value == "off")) {
       card.ecc = value == "on";
     } else if (key == "mig") {
@@ -93,7 +96,8 @@ Result<CardState> parse_card(std::string_view text, std::string_view where) {
       return bad_facts();
     } else {
       std::optional<Message> hint;
-      if (auto near = nearest_name(key, {"used", "memory", "display", "power", "ecc", "threads"}))
+      if (auto near =
+              nearest_name(key, {"used", "memory", "display", "power", "ecc", "cuda", "threads"}))
         hint = message(BaseMessage::nearest_name, *near);
       return fail(ErrorCode::bad_argument, message(BaseMessage::unknown_key, key),
                   std::string(where), hint);
@@ -350,6 +354,9 @@ Result<Cluster> finish(Cluster c, const Split& parts, const HardwareCatalog& cat
   }
   auto card = parse_card(parts.card, where);
   if (!card) return tl::unexpected(card.error());
+  if (card->cuda && c.accelerator->vendor != "nvidia")
+    return fail(ErrorCode::unsupported, message(HardwareMessage::no_cuda, c.accelerator->id),
+                std::string(where));
   c.card = *card;
   c.written = written;
   c.written = write_hardware(c);
@@ -415,6 +422,7 @@ std::string write_hardware(const Cluster& c) {
   if (c.card.display) add("display");
   if (c.card.power_limit) add("power=" + write_watts(*c.card.power_limit));
   if (c.card.ecc) add(*c.card.ecc ? "ecc=on" : "ecc=off");
+  if (c.card.cuda) add("cuda=" + c.card.cuda->written());
   if (c.card.threads) add("threads=" + write_number(*c.card.threads));
   return card.empty() ? out : out + "{" + card + "}";
 }

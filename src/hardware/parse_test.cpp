@@ -102,6 +102,10 @@ TEST(ParseHardware, FactsOfTheCard) {
   EXPECT_EQ(c.written, "rtx-4090{used=2GiB,display,power=350W}");
   EXPECT_EQ(parsed("rtx-5090{display}").card.memory_used, mebibytes(1586));
   EXPECT_EQ(parsed("rtx-5090{display}").written, "rtx-5090{display}");
+  EXPECT_EQ(parsed("rtx-3090{cuda=11.6,used=1GiB}").written, "rtx-3090{used=1GiB,cuda=11.6}");
+  EXPECT_EQ(refused("rtx-3090{cuda=new}"), ErrorCode::bad_argument);
+  EXPECT_EQ(refused("rtx-3090{cuda=11.x}"), ErrorCode::bad_argument);
+  EXPECT_EQ(refused("mi300x{cuda=11.6}"), ErrorCode::unsupported);
   EXPECT_EQ(*parsed("l40s{ecc=off}").card.ecc, false);
   EXPECT_EQ(parsed("2xrtx-4090{display}@pcie4x8").intra.id, "pcie4x8");
   EXPECT_EQ(refused("rtx-4090{used=2G}"), ErrorCode::bad_argument);

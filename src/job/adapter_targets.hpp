@@ -44,6 +44,7 @@ class AdapterTargets {
       if (has(t)) return true;
     return false;
   }
+  constexpr bool within(AdapterTargets most) const { return (bits_ & ~most.bits_) == 0; }
   constexpr bool empty() const { return bits_ == 0; }
   friend constexpr bool operator==(AdapterTargets a, AdapterTargets b) = default;
 
@@ -55,6 +56,8 @@ class AdapterTargets {
 inline constexpr AdapterTargets kAllLinears{
     AdapterTarget::query, AdapterTarget::key, AdapterTarget::value, AdapterTarget::output,
     AdapterTarget::gate,  AdapterTarget::up,  AdapterTarget::down,  AdapterTarget::mixer};
+inline constexpr AdapterTargets kAttentionProjections{AdapterTarget::query, AdapterTarget::key,
+                                                      AdapterTarget::value, AdapterTarget::output};
 inline constexpr AdapterTargets kQueryValue{AdapterTarget::query, AdapterTarget::value};
 
 // Reads "all", "qv" or module names joined by ',' or '+': parts ("query", "q"), names of the

@@ -139,10 +139,29 @@ class Completion {
     refuse_flag(r_.tokens.has_value(), "--tokens");
     refuse_flag(r_.limits.ttft.has_value(), "--ttft");
     refuse_flag(r_.limits.tpot.has_value(), "--tpot");
-    if (r_.method && *r_.method != TuneMethod::full)
-      refuse(message(JobMessage::not_for_items, "--method", model_.id), "--method",
+    const bool adapts = r_.kind == JobKind::finetune && r_.method == TuneMethod::lora;
+    if (r_.method == TuneMethod::qlora)
+      refuse(message(JobMessage::not_for_items, "--method qlora", model_.id), "--method",
+             message(JobMessage::full_or_lora));
+    else if (adapts && !has_attention_projections())
+      refuse(message(JobMessage::nothing_to_adapt, model_.id), "--method",
              message(JobMessage::full_tuning_only));
-    refuse_flag(r_.rank.has_value(), "--rank");
+    if (!adapts) refuse_flag(r_.rank.has_value(), "--rank");
+    if (adapts && r_.targets && !r_.targets->within(kAttentionProjections))
+      refuse(message(JobMessage::attention_adapters_only, model_.id), "--adapt");
+    refuse_flag(r_.dora.value_or(false), "--dora");
+  }
+
+  // Projections of attention in what is trained: where adapters on images' networks stand
+  // (diffusers examples/text_to_image/train_text_to_image_lora.py: to_q, to_k, to_v, to_out.0).
+  bool has_attention_projections() const {
+    for (const Component& c : model_.components) {
+      const auto graph = std::get_if<Graph>(&c.body);
+      if (!graph || c.training != Component::Training::trained) continue;
+      for (AttentionPart p : attention_parts(*graph))
+        if (p != AttentionPart::none) return true;
+    }
+    return false;
   }
 
   // Items to train on, and of one step: those of ImageNet for images, else what is asked.
@@ -371,8 +390,14 @@ class Completion {
     FineTune f;
     f.deadline = r_.deadline;
     if (items_) {
-      f.method = TuneMethod::full;
+      f.method = r_.method.value_or(TuneMethod::full);
       if (!r_.method) assume("--method", message(JobMessage::full_tuning_only));
+      if (f.method == TuneMethod::lora) {
+        f.rank = r_.rank.value_or(kTuneRank);
+        if (!r_.rank) assume("--rank", message(JobMessage::rank_assumed, f.rank));
+        f.targets = r_.targets.value_or(kAttentionProjections);
+        if (!r_.targets) assume("--adapt", message(JobMessage::attention_adapted));
+      }
       f.sequence = 1;
       f.tokens = training_items(1);
       f.global_batch = items_of_step();

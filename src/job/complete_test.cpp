@@ -174,5 +174,46 @@ TEST(Complete, FineTuneDefaults) {
   EXPECT_EQ(f.tokens, 52002.0 * 3 * 2048);
 }
 
+// A network of images: one projection, and an attention that reads it where `attends`.
+Model images(bool attends) {
+  Graph g;
+  g.values = {{{4, 8}}, {{4, 8}}, {{4, 8}}};
+  g.nodes = {{"in", Projection{}, {0}, {1}, {}}};
+  if (attends) g.nodes.push_back({"core", AttentionCore{}, {1, 1, 1}, {2}, {}});
+  Model m;
+  m.id = "network";
+  m.item = Item{WorkUnit::image, {8, 8}, 1};
+  m.components = {
+      {"denoiser", ComponentRole::denoiser, g, Runs::once, 1, true, Component::Training::trained}};
+  return m;
+}
+
+TEST(Complete, AdaptersOnImagesStandOnAttention) {
+  JobRequest r;
+  r.kind = JobKind::finetune;
+  auto j = complete(r, images(true));
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<FineTune>(j->job).method, TuneMethod::full);
+  r.method = TuneMethod::lora;
+  j = complete(r, images(true));
+  ASSERT_TRUE(j);
+  EXPECT_EQ(std::get<FineTune>(j->job).rank, 16);
+  EXPECT_EQ(std::get<FineTune>(j->job).targets, kAttentionProjections);
+  EXPECT_TRUE(assumed(*j, JobMessage::attention_adapted));
+  auto bare = complete(r, images(false));
+  ASSERT_FALSE(bare);
+  EXPECT_EQ(bare.error().what.id, message_id(JobMessage::nothing_to_adapt));
+  r.targets = kAllLinears;
+  EXPECT_FALSE(complete(r, images(true)));
+  r.targets = kQueryValue;
+  EXPECT_TRUE(complete(r, images(true)));
+  r.method = TuneMethod::qlora;
+  EXPECT_FALSE(complete(r, images(true)));
+  r.method = TuneMethod::full;
+  r.targets.reset();
+  r.rank = 8;
+  EXPECT_FALSE(complete(r, images(true)));
+}
+
 }  // namespace
 }  // namespace trigon

@@ -6,14 +6,17 @@ namespace {
 // Adapters train in 32 bit beside a 16-bit base (peft get_peft_model, autocast_adapter_dtype)
 // unless everything is 16-bit or the optimizer keeps master weights.
 StateBytes state_of_adapters(TrainRecipe r) {
-  const bool own = r == TrainRecipe::pure_bf16 || r == TrainRecipe::mixed_16bit;
-  return state_bytes(own ? r : TrainRecipe::fp32);
+  return state_bytes(adapters_in_32_bit(r) ? TrainRecipe::fp32 : r);
 }
 StateBytes state_of_ends(TrainRecipe r) {
   return state_bytes(r == TrainRecipe::mixed_16bit ? r : TrainRecipe::pure_bf16);
 }
 
 }  // namespace
+
+bool adapters_in_32_bit(TrainRecipe r) {
+  return r != TrainRecipe::pure_bf16 && r != TrainRecipe::mixed_16bit;
+}
 
 AdapterStates adapter_states(const WeightShare& adapters, const WeightShare& ends, const Plan& plan,
                              double shards) {

@@ -13,6 +13,9 @@ struct AdapterStates {
   double total() const { return weights + gradients + states; }
 };
 
+// Whether adapters keep 32-bit weights beside a base in 16.
+bool adapters_in_32_bit(TrainRecipe recipe);
+
 // `adapters`: all of them, undivided. `ends`: parameters of embedding and head that train as copies
 // in the base's 16 bit. `shards`: ranks over which the plan's ZeRO stage divides.
 AdapterStates adapter_states(const WeightShare& adapters, const WeightShare& ends, const Plan& plan,

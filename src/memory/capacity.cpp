@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "memory/memory_model.hpp"
+#include "memory/stage_layers.hpp"
 
 namespace trigon {
 namespace {
 
-constexpr double kMost = 1 << 30;  // beyond any sequence count or context asked for
+constexpr double kMost = 1 << 30;   // beyond any sequence count or context asked for
+constexpr double kRounding = 1e-6;  // of a page, what differences of sums of bytes may lose
 
 // Largest whole n in [0, most] that satisfies a monotone predicate.
 template <class F>
@@ -25,11 +27,6 @@ double largest(double most, F&& fits) {
     (fits(middle) ? low : high) = middle;
   }
   return low;
-}
-
-// Tokens that a sequence takes in a pool, those that its cross-attention reads among them.
-double whole_pages(double context, double source, double page) {
-  return std::max(1.0, std::ceil(context / page) + std::ceil(source / page)) * page;
 }
 
 }  // namespace
@@ -102,7 +99,8 @@ Capacity MemoryModel::capacity(const Plan& plan) const {
     const double block = page_tokens(plan);
     const double whole = whole_pages(load.context, load.source, block);
     if (one > 0)
-      blocks_tokens = std::min(blocks_tokens, std::floor(pool / one * whole / block) * block);
+      blocks_tokens =
+          std::min(blocks_tokens, std::floor(pool / one * whole / block + kRounding) * block);
   }
   c.pool_bytes = std::max(pool_low, 0.0);
   // Sums of bytes round: the last sequence is settled by the question itself.

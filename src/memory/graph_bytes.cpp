@@ -14,8 +14,9 @@ bool floating(Format f) {
 
 class Keeper {
  public:
-  Keeper(const Graph& graph, bool flash, bool in_place)
-      : g_(graph), flash_(flash), in_place_(in_place) {
+  Keeper(const Graph& graph, bool flash, bool in_place, const GraphAdapters* adapters, bool casts)
+      : g_(graph), flash_(flash), in_place_(in_place), adapters_(adapters), casts_(casts) {
+    if (adapters_) adapted_ = adapted_nodes(graph, adapters_->targets);
     storage_.resize(g_.values.size());
     for (std::size_t v = 0; v < storage_.size(); ++v) storage_[v] = static_cast<ValueId>(v);
     needs_gradient_.assign(g_.values.size(), false);
@@ -75,7 +76,11 @@ class Keeper {
       if (node.at(2) > out.largest.at(2)) out.largest = node;
       for (ValueId s : ends[i]) add(alive, s, -1);
       out.attention = out.attention || std::holds_alternative<AttentionCore>(n.operation);
-      keep(n);
+      keep(n, i);
+      if (!adapters_ || !adapted_[i]) continue;
+      ++out.adapted;
+      out.adapter_in_out += d(g_.values[n.inputs.front()].shape.back()) +
+                            d(g_.values[n.outputs.front()].shape.back());
     }
     out.saved = kept_;
     return out;
@@ -111,9 +116,12 @@ class Keeper {
     return d(a->sequences) * d(a->heads) * d(a->queries) * d(a->keys);
   }
 
-  void keep(const GraphNode& n) {
+  void keep(const GraphNode& n, std::size_t i) {
     bool trains = false, flows = false;
-    for (WeightId w : n.weights) trains = trains || g_.weights[w].trains;
+    if (adapters_)
+      trains = adapted_[i];
+    else
+      for (WeightId w : n.weights) trains = trains || g_.weights[w].trains;
     for (ValueId v : n.inputs) flows = flows || needs_gradient_[v];
     for (ValueId v : n.outputs) needs_gradient_[v] = trains || flows;
     if ((!trains && !flows) || n.inputs.empty()) return;
@@ -132,7 +140,16 @@ class Keeper {
     if (trains) save(n.inputs.front());
   }
   void keep(const GraphNode& n, const Projection&, bool trains) {
-    if (trains) save(n.inputs.front());
+    if (!trains) return;
+    const TensorShape& x = g_.values[n.inputs.front()].shape;
+    // The narrow tensor between an adapter's two matrices. An adapter in 32 bit beside a 16-bit
+    // base casts its input, and autocast casts that back: no two share one (peft
+    // tuners/lora/layer.py, Linear.forward and _cast_input_dtype).
+    if (adapters_) kept_.floats += adapters_->rank * d(elements(x)) / d(x.back());
+    if (adapters_ && casts_)
+      kept_.floats += d(elements(x));
+    else
+      save(n.inputs.front());
   }
   void keep(const GraphNode& n, const MatrixProduct&, bool) {
     for (ValueId v : n.inputs) save(v);
@@ -189,6 +206,9 @@ class Keeper {
 
   const Graph& g_;
   bool flash_, in_place_;
+  const GraphAdapters* adapters_;
+  bool casts_;
+  std::vector<bool> adapted_;
   std::vector<ValueId> storage_;
   std::vector<bool> needs_gradient_, saved_;
   std::vector<std::size_t> last_use_;
@@ -198,8 +218,24 @@ class Keeper {
 
 }  // namespace
 
-GraphBytes bytes_of_graph(const Graph& graph, bool flash, bool in_place) {
-  return Keeper(graph, flash, in_place).run();
+std::vector<bool> adapted_nodes(const Graph& graph, AdapterTargets targets) {
+  const std::vector<AttentionPart> parts = attention_parts(graph);
+  auto stands = [&](AttentionPart p) {
+    return (p == AttentionPart::query && targets.has(AdapterTarget::query)) ||
+           (p == AttentionPart::key && targets.has(AdapterTarget::key)) ||
+           (p == AttentionPart::value && targets.has(AdapterTarget::value)) ||
+           (p == AttentionPart::output && targets.has(AdapterTarget::output));
+  };
+  std::vector<bool> adapted;
+  for (AttentionPart p : parts) adapted.push_back(stands(p));
+  return adapted;
+}
+
+GraphBytes bytes_of_graph(const Graph& graph, bool flash, bool in_place,
+                          const GraphAdapters* adapters) {
+  GraphBytes out = Keeper(graph, flash, in_place, adapters, false).run();
+  if (adapters) out.saved_casts = Keeper(graph, flash, in_place, adapters, true).run().saved;
+  return out;
 }
 
 }  // namespace trigon

@@ -38,6 +38,30 @@ TEST(GraphBytes, ForwardHoldsOnlyWhatIsStillRead) {
   EXPECT_EQ(g.forward.floats, (8 + 64 + 8) * 256);
 }
 
+// One attention of 10 tokens of width 32 behind a convolution-like projection, with a feed-forward.
+TEST(GraphBytes, AdaptersStandOnAttentionAndKeepItsInputs) {
+  NetworkBuilder b("test");
+  ValueId x = b.linear("in", b.input({10, 16}), 32);
+  AttentionOptions o;
+  o.heads = 2;
+  const ValueId y =
+      b.attention("a", b.linear("q", x, 32), b.linear("k", x, 32), b.linear("v", x, 32), o);
+  const ValueId z = b.linear("to_out", y, 32);
+  const Graph g = b.finish({b.linear("up", z, 64)});
+  const GraphAdapters four{4, kAttentionProjections};
+  const GraphBytes with = bytes_of_graph(g, true, true, &four);
+  EXPECT_EQ(with.adapted, 4);
+  EXPECT_EQ(with.adapter_in_out, 4 * 64);
+  // Input of q, k and v once; q, k, v and the result of attention, which to_out reads; four narrow
+  // tensors. The projections before and after are frozen and keep nothing.
+  EXPECT_EQ(with.saved.floats, 10 * 32 + 4 * 10 * 32 + 4 * 10 * 4);
+  EXPECT_EQ(with.saved_casts.floats, 4 * 10 * 32 + 4 * 10 * 32 + 4 * 10 * 4);
+  const GraphAdapters query{4, {AdapterTarget::query}};
+  EXPECT_EQ(bytes_of_graph(g, true, true, &query).adapted, 1);
+  // Every weight trains: the projections' inputs are kept too.
+  EXPECT_EQ(bytes_of_graph(g, true, true).saved.floats, 10 * 16 + 10 * 32 + 5 * 10 * 32);
+}
+
 TEST(GraphBytes, MasksPositionsAndStatisticsHaveTheirOwnSizes) {
   NetworkBuilder b("test");
   ValueId x = b.input({4, 8, 8});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/adapter_states.hpp"
 #include "memory/formulas.hpp"
 #include "memory/memory_model.hpp"
 #include "memory/recipe.hpp"
@@ -11,13 +12,20 @@
 namespace trigon {
 
 std::vector<MemoryModel::GraphPart> MemoryModel::graph_parts(const Model& model,
-                                                             const EnginePolicy& engine) {
+                                                             const EnginePolicy& engine,
+                                                             const Job& job) {
+  const FineTune* tune = std::get_if<FineTune>(&job);
+  GraphAdapters adapters;
+  if (tune) adapters = {static_cast<double>(tune->rank), tune->targets};
   std::vector<GraphPart> out;
   for (const Component& c : model.components) {
     auto graph = std::get_if<Graph>(&c.body);
     if (!graph) continue;
     GraphPart part;
-    part.bytes = bytes_of_graph(*graph, engine.flash_attention, true);
+    const bool adapted =
+        tune && tune->method != TuneMethod::full && c.training == Component::Training::trained;
+    part.bytes =
+        bytes_of_graph(*graph, engine.flash_attention, true, adapted ? &adapters : nullptr);
     part.rows = static_cast<double>(c.rows);
     part.serves = c.serves;
     part.trained = c.training == Component::Training::trained;
@@ -47,6 +55,7 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
   const double element = bits_per_element(plan.activations) / 8;
   const double shards = std::max(1, plan.data);
   auto divided = [&](double bytes, int from) { return plan.zero >= from ? bytes / shards : bytes; };
+  WeightShare adapters;
   double trained = 0, frozen = 0, parameters = 0, alive = 0, kept = 0, working = 0;
   for (const GraphPart& p : graphs_) {
     if (serving_) {
@@ -63,7 +72,18 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
       }
       continue;
     }
-    if (p.trained) {
+    if (p.trained && tuning_) {
+      frozen += graph_weight_bytes(p, plan, bits_per_element(plan.weights) / 8);
+      // Autocast caches casts of leaves that need gradients alone (ATen autocast_mode.cpp,
+      // cached_cast): those of frozen weights wait for the backward pass, one for each product.
+      if (bits_per_element(plan.weights) > 8 * element && plan.recompute != Recompute::full)
+        m[MemoryTerm::gathered] += p.bytes.weight_floats * element;
+      adapters.kept_parameters += adapter_rank_ * p.bytes.adapter_in_out;
+      adapters.edges += p.bytes.adapter_in_out + adapter_rank_ * 2 * p.bytes.adapted;
+      const bool casts = element < 4 && adapters_in_32_bit(plan.recipe);
+      kept += (casts ? p.bytes.saved_casts : p.bytes.saved).at(element);
+      working = std::max(working, 2 * p.bytes.largest.at(element));
+    } else if (p.trained) {
       trained += graph_weight_bytes(p, plan, state.weight);
       parameters += p.bytes.parameters;
       kept += p.bytes.saved.at(element);
@@ -84,6 +104,7 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
                            {"shards", plan.zero >= 3 ? shards : 1, ""},
                            {"frozen", frozen, "B"}}};
   });
+  const AdapterStates states = adapter_states(adapters, {}, plan, shards);
   double item = alive, largest = 0;
   if (!serving_) {
     m[MemoryTerm::gradients] = divided(parameters * state.gradient, 2);
@@ -94,13 +115,14 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
     if (plan.offload_optimizer || plan.optimizer == Optimizer::adamw_8bit_paged)
       m[MemoryTerm::optimizer] = 0;
     if (plan.offload_optimizer) m[MemoryTerm::master_weights] = 0;
-    if (state.cast_copy > 0) m[MemoryTerm::gathered] = parameters * state.cast_copy;
+    if (state.cast_copy > 0) m[MemoryTerm::gathered] += parameters * state.cast_copy;
     // Checkpointing keeps what the segments start from; with segments of equal size that is about
     // the square root (Chen et al. 2016, arXiv:1604.06174), and one segment is rebuilt whole.
     if (plan.recompute == Recompute::full) {
       const double segments = std::sqrt(std::max(1.0, kept / std::max(1.0, working / 2)));
       kept = 2 * kept / segments;
     }
+    if (tuning_) m[MemoryTerm::adapters] = states.total();
     // Frozen components run before the trained ones keep anything.
     item = std::max(kept, alive);
     largest = items * working;
@@ -114,10 +136,11 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
                           {{"items", items, ""}, {"item", item, "B"}, {"largest", largest, "B"}}};
   });
   // Temporaries of the optimizer's step meet no activations.
-  const double step = !serving_ && plan.optimizer == Optimizer::adamw
-                          ? divided(parameters * std::max(state.weight, state.master), 1) *
-                                engine_.optimizer_step_bytes / 4
-                          : 0;
+  const double step =
+      !serving_ && plan.optimizer == Optimizer::adamw
+          ? (divided(parameters * std::max(state.weight, state.master), 1) + states.stepped) *
+                engine_.optimizer_step_bytes / 4
+          : 0;
   if (step > m[MemoryTerm::activations] + m[MemoryTerm::gathered]) {
     m[MemoryTerm::activations] = step;
     m[MemoryTerm::gathered] = 0;

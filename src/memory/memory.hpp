@@ -51,7 +51,8 @@ struct HostMemory {
 // Bytes on one rank, by term. Trivially copyable: this is what search looks at.
 struct RankMemory {
   std::array<double, kMemoryTerms> bytes{};
-  HostMemory host;  // of the whole machine; no part of `total`
+  HostMemory host;           // of the whole machine; no part of `total`
+  double cached_tokens = 0;  // that a pool's caches hold: whole pages of every sequence
   double total() const {
     double t = 0;
     for (double b : bytes) t += b;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "memory/formulas.hpp"
 #include "memory/saved_eager.hpp"
@@ -41,7 +42,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
                                          const EnginePolicy& engine, Range usable) {
   MemoryModel m;
   m.stack_ = language_stack(model);
-  if (!m.stack_) m.graphs_ = graph_parts(model, engine);
+  if (!m.stack_) m.graphs_ = graph_parts(model, engine, job);
   if (!m.stack_ && m.graphs_.empty())
     return fail(ErrorCode::unsupported, message(MemoryMessage::no_language_stack, model.id));
   m.stacks_ = stacks_in_order(model);
@@ -311,12 +312,23 @@ FullestRank MemoryModel::fullest_at(const Plan& plan, const Load& load) const {
 //   granted share:   kv <= share * (f * total - rest)
 //   static fraction: weights + kv <= f * (total - context and communicators), and everything <=
 //                    total; f may follow from what the engine reserves, in thousandths
+// Where the pool is limited in tokens besides, the smaller pool holds; caches are as large a token
+// as those of the load are. TensorRT-LLM rounds KvCacheConfig.max_tokens up to whole blocks
+// (_torch/pyexecutor/resource_manager.py), SGLang its limit down (model_runner.py
+// init_memory_pool).
 Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
   const double all = m.total(), kv = m[MemoryTerm::kv_cache];
   const double f = engine_.fraction(plan.tensor);
   // What is there before weights are loaded: a static fraction is one of that.
   const double before = m[MemoryTerm::context] + m[MemoryTerm::collectives];
-  auto of = [&](double total) {
+  double most = std::numeric_limits<double>::infinity();
+  if (serving_ && engine_.pool_tokens > 0 && m.cached_tokens > 0) {
+    const double page = page_tokens(plan), pages = d(engine_.pool_tokens) / page;
+    const double whole =
+        engine_.pool == PoolRule::free_fraction ? std::ceil(pages) : std::floor(pages);
+    most = all + kv * (whole * page / m.cached_tokens - 1);
+  }
+  auto of_rule = [&](double total) {
     if (!serving_) return total;
     switch (engine_.pool) {
       case PoolRule::none:
@@ -345,6 +357,7 @@ Range MemoryModel::budget_bytes(const Plan& plan, const RankMemory& m) const {
     }
     return total;
   };
+  auto of = [&](double total) { return std::min(most, of_rule(total)); };
   return {of(usable_.low), of(usable_.value), of(usable_.high)};
 }
 

@@ -185,7 +185,8 @@ class MemoryModel {
     double rows = 1;  // of a batch for one item in inference
     bool serves = true, trained = true, frozen = false;
   };
-  static std::vector<GraphPart> graph_parts(const Model& model, const EnginePolicy& engine);
+  static std::vector<GraphPart> graph_parts(const Model& model, const EnginePolicy& engine,
+                                            const Job& job);
   template <class Recorder>
   RankMemory graph_memory(const Plan& plan, double items, Recorder& recorder) const;
   double graph_weight_bytes(const GraphPart& part, const Plan& plan, double trained_bytes) const;

@@ -126,6 +126,37 @@ TEST(MemoryModel, PoolRules) {
   EXPECT_NEAR(m.capacity(Plan{}).pool_bytes, 0.8 * 80 * kGi - r[MemoryTerm::weights], 1);
 }
 
+// A limit in tokens beside the fraction: the smaller pool holds, in whole pages.
+TEST(MemoryModel, PoolsLimitedInTokens) {
+  Model model = test::llama31_8b();  // 131,072 bytes of cache a token
+  EnginePolicy e = plain_engine();
+  e.pool = PoolRule::free_fraction;
+  e.memory_fraction = 0.9;
+  e.block_tokens = 32;
+  e.max_batched_tokens = 2048;
+  e.chunked_prefill = true;
+  e.max_sequences = 256;
+  const Capacity whole = prepared(model, serve(1000, 1000), 1, e).capacity(Plan{});
+  e.pool_tokens = 20001;  // 625.03 blocks: 626, rounded up
+  MemoryModel m = prepared(model, serve(1000, 1000), 1, e);
+  Capacity c = m.capacity(Plan{});
+  EXPECT_EQ(c.kv_tokens, 626 * 32.0);
+  EXPECT_NEAR(c.pool_bytes, 626 * 32 * 131072.0, 1);
+  EXPECT_EQ(c.max_sequences, 9);  // of 63 blocks each
+  EXPECT_EQ(c.max_context, 626 * 32.0);
+  Plan p;
+  p.micro_batch = 9;
+  EXPECT_TRUE(m.fits(p));
+  p.micro_batch = 10;
+  EXPECT_FALSE(m.fits(p));
+  e.pool_tokens = 1'000'000'000;  // more than the fraction leaves
+  EXPECT_DOUBLE_EQ(prepared(model, serve(1000, 1000), 1, e).capacity(Plan{}).pool_bytes,
+                   whole.pool_bytes);
+  e.pool = PoolRule::static_fraction;  // rounds down
+  e.pool_tokens = 20001;
+  EXPECT_EQ(prepared(model, serve(1000, 1000), 1, e).capacity(Plan{}).kv_tokens, 625 * 32.0);
+}
+
 TEST(MemoryModel, WindowsAreCappedOnlyByEnginesThatDo) {
   test::Shape s{10, 1024, 8, 8, 64, 2048, 1000};
   s.window = 512;

@@ -117,6 +117,7 @@ RankMemory MemoryModel::serving_memory(const Plan& plan, int stage, const Load& 
 
   const double cache = cache_of(plan, stage, load);
   m[MemoryTerm::kv_cache] = cache;
+  m.cached_tokens = load.sequences * whole_pages(load.context, load.source, page_tokens(plan));
   if constexpr (Recorder::on) explain_cache(plan, stage, load, recorder);
   recorder.step([&] {
     return DerivationStep{

@@ -16,6 +16,11 @@ inline double whole_blocks(double tokens, double block) {
   return block > 1 ? std::ceil(tokens / block) * block : tokens;
 }
 
+// Tokens that a sequence takes in a pool, those that its cross-attention reads among them.
+inline double whole_pages(double context, double source, double page) {
+  return std::max(1.0, std::ceil(context / page) + std::ceil(source / page)) * page;
+}
+
 struct MemoryModel::StageLayers {
   const MemoryModel* model = nullptr;
   int pipeline = 1, virtual_stages = 1, stage = 0, last = 0;

@@ -131,6 +131,49 @@ ByteCount weight_bytes(const Graph& g) {
   return sum;
 }
 
+std::vector<AttentionPart> attention_parts(const Graph& g) {
+  std::vector<AttentionPart> parts(g.nodes.size(), AttentionPart::none);
+  std::vector<std::size_t> made_by(g.values.size(), g.nodes.size());
+  for (std::size_t i = 0; i < g.nodes.size(); ++i)
+    for (ValueId v : g.nodes[i].outputs) made_by[v] = i;
+  std::vector<ValueId> open;
+  for (const GraphNode& core : g.nodes) {
+    if (!std::holds_alternative<AttentionCore>(core.operation)) continue;
+    for (std::size_t input = 0; input < 3 && input < core.inputs.size(); ++input) {
+      const auto part =
+          static_cast<AttentionPart>(static_cast<std::size_t>(AttentionPart::query) + input);
+      open.assign(1, core.inputs[input]);
+      while (!open.empty()) {
+        const std::size_t i = made_by[open.back()];
+        open.pop_back();
+        if (i == g.nodes.size()) continue;
+        const GraphNode& n = g.nodes[i];
+        if (std::holds_alternative<Projection>(n.operation)) {
+          if (parts[i] == AttentionPart::none) parts[i] = part;
+        } else if (std::holds_alternative<Move>(n.operation)) {
+          open.insert(open.end(), n.inputs.begin(), n.inputs.end());
+        } else if (std::holds_alternative<Reinterpret>(n.operation) ||
+                   std::holds_alternative<Normalization>(n.operation) ||
+                   std::holds_alternative<Elementwise>(n.operation)) {
+          open.push_back(n.inputs.front());
+        }
+      }
+    }
+  }
+  // Where attention is joined with something else, the projection is of both.
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    if (!std::holds_alternative<Projection>(g.nodes[i].operation)) continue;
+    std::size_t from = made_by[g.nodes[i].inputs.front()];
+    while (from != g.nodes.size() && g.nodes[from].inputs.size() == 1 &&
+           (std::holds_alternative<Reinterpret>(g.nodes[from].operation) ||
+            std::holds_alternative<Move>(g.nodes[from].operation)))
+      from = made_by[g.nodes[from].inputs.front()];
+    if (from != g.nodes.size() && std::holds_alternative<AttentionCore>(g.nodes[from].operation))
+      parts[i] = AttentionPart::output;
+  }
+  return parts;
+}
+
 const char* operation_name(const NodeOperation& o) {
   struct Name {
     const char* operator()(const Convolution&) const { return "convolution"; }

@@ -134,4 +134,9 @@ ByteCount weight_bytes(const Graph& g);
 std::int64_t weight_elements(const Graph& g, const GraphNode& n);
 const char* operation_name(const NodeOperation& o);  // "convolution"
 
+// What a node does for attention: projections whose result reaches an attention's queries, keys or
+// values through norms, rotations and moves alone, and those of what an attention gives out.
+enum class AttentionPart : std::uint8_t { none, query, key, value, output };
+std::vector<AttentionPart> attention_parts(const Graph& g);  // of every node
+
 }  // namespace trigon

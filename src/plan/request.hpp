@@ -48,6 +48,7 @@ struct PlanRequest {
   // Tokens of one forward: llama.cpp's n_ubatch, the token budget of a server's step.
   std::optional<std::int64_t> chunk_tokens;
   std::optional<std::int64_t> max_sequences;              // that a server ever batches
+  std::optional<std::int64_t> pool_tokens;                // most tokens of the pool of caches
   std::optional<std::int64_t> media_images, media_films;  // of a prompt; see EnginePolicy
   std::optional<std::int64_t> captured_graphs;            // how many decode batches are captured
 };

@@ -54,6 +54,7 @@ JsonNode request_json(const PlanRequest& p) {
   put("flash_attention", p.flash_attention);
   put("max_num_batched_tokens", p.chunk_tokens);
   put("max_num_seqs", p.max_sequences);
+  put("kv_cache_tokens", p.pool_tokens);
   put("mla", p.latent_mode);
   put("attention_max_batch_bytes", p.attention_chunk_bytes);
   put("fused_moe", p.fused_experts);

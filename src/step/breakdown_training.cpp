@@ -59,7 +59,7 @@ CostedPass graph_passes(const Tables& t, const Plan& plan, double m) {
     for (const Operator& op : ops) {
       TrainOperator time;
       time.forward = operator_time(t.device, op).seconds;
-      if (trained) time.backward = backward_time(t.device, op, true);
+      if (trained) time.backward = backward_time(t.device, op, !t.train.frozen_base);
       add_both(out, t, op, m * op.repeat, time,
                t.model->components.size() > 1 ? c.name : std::string());
       launches += op.repeat;

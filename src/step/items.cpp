@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/graph_bytes.hpp"
 #include "step/evaluate_parts.hpp"
 #include "step/pass_time.hpp"
 
@@ -18,6 +19,11 @@ double pass_seconds(const DeviceModel& d, const OperatorList& ops) {
 
 }  // namespace
 
+bool on_frozen_base(const Job& job) {
+  const FineTune* tune = std::get_if<FineTune>(&job);
+  return tune && tune->method != TuneMethod::full;
+}
+
 void lower_component(const Tables& t, const Component& component, double items, bool training,
                      OperatorList& out) {
   const Graph* graph = std::get_if<Graph>(&component.body);
@@ -30,8 +36,9 @@ void lower_component(const Tables& t, const Component& component, double items, 
   pass.fusion = t.engine.fusion;
   pass.channels_first = t.engine.channels_first;
   const bool sixteen = bits_per_element(pass.activations) == 16;
-  pass.autocast = sixteen && (pass.weights == Format::f32 ||
-                              (training && t.engine.default_recipe == "autocast_fp32"));
+  pass.autocast =
+      sixteen && (pass.weights == Format::f32 || (training && !on_frozen_base(t.job) &&
+                                                  t.engine.default_recipe == "autocast_fp32"));
   pass.flash_attention = t.engine.flash_attention;
   pass.training = training;
   lower_graph(*graph, pass, out);
@@ -121,7 +128,19 @@ void fill_item_training(Tables& t) {
                                   bits_per_element(t.domain.activations) / 8;
     }
     tr.trainable_parameters = tr.parameters;
-    tr.trainable_share = 1;
+    tr.frozen_base = on_frozen_base(t.job);
+    if (tr.frozen_base) {
+      const FineTune& tune = std::get<FineTune>(t.job);
+      const GraphAdapters adapters{static_cast<double>(tune.rank), tune.targets};
+      tr.trainable_parameters = 0;
+      for (const Component& c : t.model->components) {
+        auto graph = std::get_if<Graph>(&c.body);
+        if (!graph || c.training != Component::Training::trained) continue;
+        tr.trainable_parameters +=
+            adapters.rank * bytes_of_graph(*graph, true, true, &adapters).adapter_in_out;
+      }
+    }
+    tr.trainable_share = tr.trainable_parameters / std::max(1.0, tr.parameters);
   }
   const std::vector<std::int32_t>& batches = t.domain.micro_batch;
   lower_items(t, batches.size(), true,
@@ -136,7 +155,7 @@ void fill_item_training(Tables& t) {
       for (const Operator& op : t.item_operators[at]) {
         forward += op.repeat * operator_time(t.device, op).seconds;
         if (trained) {
-          const BackwardTime back = backward_time(t.device, op, true);
+          const BackwardTime back = backward_time(t.device, op, !tr.frozen_base);
           backward.input += op.repeat * back.input;
           backward.weight += op.repeat * back.weight;
         }
@@ -147,7 +166,7 @@ void fill_item_training(Tables& t) {
       work.forward += with_host(t.device, forward, host);
       // Products have two gradients to launch; autograd adds its own work to each.
       const double waited = trained ? with_host(t.device, backward.total(), 2 * host) : 0;
-      if (trained) {
+      if (trained && !tr.frozen_base) {
         const auto [tensors, copies] = bucket_copies(t, c);
         const double launched = 2 * tensors * t.device.engine.operator_overhead_seconds;
         passes[b].buckets +=
