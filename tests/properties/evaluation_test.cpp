@@ -37,6 +37,7 @@ TEST(EvaluationProperties, RecorderAndPlainAgreeBitByBit) {
     PlanDomain domain = formats_of(s, none);
     domain.tensor = {1, 2, 4, 8};
     domain.expert = {1, 2, 4, 8};
+    domain.expert_tensor = {0, 1, 2, 4, 8};
     domain.micro_batch = {1, 2, 3, 8, 16};
     domain.with_sequence_parallel = true;
     if (!s.training) domain.batches = {1, 16, 256};
