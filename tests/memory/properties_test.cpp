@@ -169,9 +169,11 @@ TEST(MemoryProperties, GrowsWithContextAndBatch) {
     more.micro_batch += between(1, 50);
     MemoryModel m = prepared(model, test::serve(in, out), e, 80);
     MemoryModel longer = prepared(model, test::serve(in + between(0, 4000), out + 1), e, 80);
+    // ggml's allocator takes the best fitting hole: larger tensors may happen to pack better.
+    const double packed = e.compute_buffer ? 0.98 : 1;
     for (int s = 0; s < p.pipeline; ++s) {
-      RC_ASSERT(at(m, p, s).total() <= at(m, more, s).total());
-      RC_ASSERT(at(m, p, s).total() <= at(longer, p, s).total());
+      RC_ASSERT(packed * at(m, p, s).total() <= at(m, more, s).total());
+      RC_ASSERT(packed * at(m, p, s).total() <= at(longer, p, s).total());
     }
   }));
 }
