@@ -29,7 +29,7 @@ struct CardState {
   std::optional<Watts> power_limit;
   std::optional<bool> ecc;
   std::optional<CudaVersion> cuda;  // that programs are built with ("cuda=11.6"); absent: a new one
-  std::optional<double> threads;  // of a processor; absent: one on every core
+  std::optional<double> threads;    // of a processor; absent: one on every core
 };
 
 struct Host {

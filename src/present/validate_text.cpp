@@ -185,7 +185,9 @@ JsonNode validate_json(const ValidateAnswer& a, const std::vector<Message>* brok
   for (const ValidateGroup& g : a.groups)
     if (above_trusted_limit(g)) trusted.add(g.group);
   results.set("groups", groups).set("overall", overall).set("refusals", refusals);
-  results.set("trusted_above_limit", trusted).set("plan_choices", choices).set("card_scaling", scaling);
+  results.set("trusted_above_limit", trusted)
+      .set("plan_choices", choices)
+      .set("card_scaling", scaling);
   if (broken) {
     JsonNode list = JsonNode::array();
     for (const Message& m : *broken) list.add(message_json(m));

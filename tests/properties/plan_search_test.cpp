@@ -241,7 +241,7 @@ class Loops {
                 if (!fixed_.zero) {
                   if (z == 3 && p > 1) continue;
                   if ((z == 1 || z == 2) && d * c == 1) continue;
-                if (z == 3 && d * c == 1 && !(off & 2)) continue;
+                  if (z == 3 && d * c == 1 && !(off & 2)) continue;
                   if (adapters && (z == 1 || z == 2)) continue;
                 }
                 const bool o = off & 1, w = off & 2, a = off & 4;
