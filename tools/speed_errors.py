@@ -9,13 +9,13 @@ predicted ones are named as not validated; pairs with fewer rows are together in
 """
 import json
 import pathlib
-import re
 import subprocess
 import sys
 
+from marked_table import write_or_print
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/cost.md"
-MARKED = re.compile(r"(<!-- errors inference -->\n).*?(<!-- end inference -->)", re.S)
 FEWEST = 10
 HEAD = """| card | engine | rows | median % | nine of ten below % | bias % | range holds % |
 |---|---|---:|---:|---:|---:|---:|
@@ -41,16 +41,5 @@ def table(program):
     return text
 
 
-def main():
-    now = table(sys.argv[1])
-    if "--update" not in sys.argv[2:]:
-        print(now, end="")
-        return
-    page = PAGE.read_text()
-    if not MARKED.search(page):
-        sys.exit(f"{PAGE} has no <!-- errors inference --> markers")
-    PAGE.write_text(MARKED.sub(lambda m: m[1] + now + m[2], page))
-
-
 if __name__ == "__main__":
-    main()
+    write_or_print(table(sys.argv[1]), PAGE, "errors inference", "end inference", sys.argv[2:])

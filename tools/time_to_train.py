@@ -22,9 +22,9 @@ import tempfile
 import tomllib
 
 from catalogue_sheets import ROOT, rows
+from marked_table import write_or_print
 
 PAGE = pathlib.Path(ROOT) / "docs/training.md"
-MARKED = re.compile(r"(<!-- errors time to train -->\n).*?(<!-- end time to train -->)", re.S)
 # Name of the model in rows -> of the benchmark.
 BENCHMARK = {"bert-large": "bert", "gpt3-175b": "gpt3", "llama3.1-405b": "llama31_405b",
              "llama2-70b": "llama2_70b_lora", "retinanet-resnext50-800px": "retinanet",
@@ -103,16 +103,5 @@ def table(program):
     return "\n".join(lines) + "\n"
 
 
-def main():
-    now = table(sys.argv[1])
-    if "--update" not in sys.argv[2:]:
-        print(now, end="")
-        return
-    page = PAGE.read_text()
-    if not MARKED.search(page):
-        sys.exit(f"{PAGE} has no <!-- errors time to train --> markers")
-    PAGE.write_text(MARKED.sub(lambda m: m[1] + now + m[2], page))
-
-
 if __name__ == "__main__":
-    main()
+    write_or_print(table(sys.argv[1]), PAGE, "errors time to train", "end time to train", sys.argv[2:])

@@ -9,6 +9,7 @@
 
 #include "decide/best_plan.hpp"
 #include "evidence/engine_fit.hpp"
+#include "evidence/engine_priors.hpp"
 #include "step/pass_time.hpp"
 
 namespace trigon {

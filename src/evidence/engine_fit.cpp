@@ -6,6 +6,8 @@
 #include <set>
 #include <thread>
 
+#include "evidence/engine_priors.hpp"
+
 namespace trigon {
 namespace {
 
@@ -16,129 +18,6 @@ constexpr double kDifference = 0.1;  // step of the slopes, in logarithms
 constexpr double kLongestStep = 1.0;
 
 using Slopes = std::array<double, kEngineParameters>;
-
-// Standard deviation of an effect's logarithm, by what it is keyed by. Number classes and engines
-// differ most, devices of one family least.
-double level_spread(EngineLevel level) {
-  switch (level) {
-    case EngineLevel::kind:
-      return 1;
-    case EngineLevel::weight_class:
-    case EngineLevel::library:
-    case EngineLevel::engine:
-      return 0.35;
-    case EngineLevel::library_class:
-    case EngineLevel::engine_class:
-      return 0.3;
-    case EngineLevel::vendor:
-      return 0.25;
-    case EngineLevel::format:
-    case EngineLevel::family:
-    case EngineLevel::library_format:
-    case EngineLevel::library_vendor:
-    case EngineLevel::engine_format:
-    case EngineLevel::engine_vendor:
-    case EngineLevel::engine_family:
-    case EngineLevel::engine_family_class:
-      return 0.2;
-    case EngineLevel::family_class:
-      return 0.15;
-    case EngineLevel::device:
-    case EngineLevel::engine_device:
-    case EngineLevel::engine_device_class:
-      return 0.12;
-    case EngineLevel::count_:
-      break;
-  }
-  return 0;
-}
-
-// How far effects of a kind of work may lie from one, against `level_spread`: what predicts folds
-// that were held out best.
-double kind_spread(EngineKind kind) {
-  switch (kind) {
-    case EngineKind::serve_encoder:
-      return 1;
-    case EngineKind::train_encoder:
-      return 0.3;
-    case EngineKind::serve_graph:
-    case EngineKind::train_graph:
-      return 0.75;
-    case EngineKind::train:
-      return 0.5;
-    default:
-      return 0.7;
-  }
-}
-
-// Overheads spread over orders of magnitude, rates do not.
-double parameter_spread(EngineParameter p) {
-  switch (p) {
-    case EngineParameter::operator_overhead:
-    case EngineParameter::step_overhead:
-    case EngineParameter::layer_overhead:
-    case EngineParameter::request_overhead:
-      return 2.5;
-    case EngineParameter::core_stream:
-      return 2;
-    case EngineParameter::prompt_attention:
-      return 1.5;
-    case EngineParameter::fixed:
-      return 1.5;
-    case EngineParameter::convolution_k_half:
-      return 1.5;
-    case EngineParameter::stream:
-    case EngineParameter::cache:
-      return 0.7;
-    default:
-      return 1;
-  }
-}
-
-bool is_overhead(EngineParameter p) {
-  return p >= EngineParameter::operator_overhead && p <= EngineParameter::request_overhead;
-}
-
-// How far the rates of serving engines as a whole may lie from those of the operator tables.
-constexpr double kOfTables = 0.1;
-bool is_rate(EngineParameter p) {
-  return p == EngineParameter::compute || p == EngineParameter::stream ||
-         p == EngineParameter::core_stream || p == EngineParameter::attention ||
-         p == EngineParameter::prompt_attention || p == EngineParameter::link;
-}
-
-// What the effects of a row make together, where operator tables timed the libraries that engines
-// call: many small effects, each likely, may not add up to what no table shows.
-constexpr double kOfChain = 0.1;
-bool timed_by_tables(EngineKind kind, const EngineSubject& s) {
-  return kind == EngineKind::serve && s.vendor == "nvidia" && !s.own_products &&
-         (s.weight_class == "half" || s.weight_class == "fp8");
-}
-
-// The host, the links and the kernels that a prompt's 16-bit queries and keys meet in do not know
-// in which format weights lie. (Training in FP8 and networks under autocast launch more kernels.)
-bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
-  if (kind != EngineKind::serve) return true;
-  if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap &&
-      p != EngineParameter::prompt_attention)
-    return true;
-  // A library's module of a quantised matrix may be many launches where a plain one is one.
-  if (level == EngineLevel::engine_format && p == EngineParameter::layer_overhead) return true;
-  switch (level) {
-    case EngineLevel::weight_class:
-    case EngineLevel::format:
-    case EngineLevel::family_class:
-    case EngineLevel::library_class:
-    case EngineLevel::library_format:
-    case EngineLevel::engine_class:
-    case EngineLevel::engine_format:
-    case EngineLevel::engine_family_class:
-    case EngineLevel::engine_device_class:
-      return false;
-    default:
-      return true;
-  }
-}
 
 class Fit {
  public:
@@ -179,17 +58,8 @@ class Fit {
     hold_.assign(x_.size(), 0);
     for (std::size_t e = 0; e < names_.size(); ++e)
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
-        const auto parameter = static_cast<EngineParameter>(p);
-        double spread = level_spread(levels_[e]) * parameter_spread(parameter);
-        const bool free_engines = kind == EngineKind::serve && (levels_[e] == EngineLevel::engine ||
-                                                                levels_[e] == EngineLevel::library);
-        if (levels_[e] != EngineLevel::kind && !free_engines) spread *= kind_spread(kind);
-        // Rates of all engines together are those that the operator tables timed.
-        if (kind == EngineKind::serve && levels_[e] == EngineLevel::kind && is_rate(parameter))
-          spread = kOfTables;
-        // What an effect does not know is held so tightly that it stays at one.
         hold_[e * kEngineParameters + p] =
-            knows(kind, levels_[e], parameter) ? 1 / (spread * spread) : 1e12;
+            hold_of(kind, levels_[e], static_cast<EngineParameter>(p));
       }
     for (std::size_t p = 0; p < kEngineParameters; ++p)
       free_[p] = fitted_parameter(kind, static_cast<EngineParameter>(p));
@@ -320,12 +190,11 @@ class Fit {
     for (std::size_t j = 0; j < x.size(); ++j) sum += hold_[j] * x[j] * x[j] / 2;
     for_chains([&](const Together& places) {
       const double together = sum_of(places, x);
-      sum += kHoldChain * together * together / 2;
+      sum += kHoldTogether * together * together / 2;
     });
     return sum;
   }
 
-  static constexpr double kHoldChain = 1 / (kOfChain * kOfChain);
   // What a chain makes of the rate of products, and of attention over prompts.
   using Together = std::vector<std::size_t>;  // places in x
   template <class F>
@@ -409,7 +278,7 @@ class Fit {
         add_row(r, w[r] * dot, out);
       }
       for_chains([&](const Together& places) {
-        const double by = kHoldChain * sum_of(places, v);
+        const double by = kHoldTogether * sum_of(places, v);
         for (const std::size_t j : places) out[j] += by;
       });
       return out;
@@ -419,8 +288,8 @@ class Fit {
       if (w[r] != 0) add_row(r, -w[r] * error_[r], b);
     for (std::size_t j = 0; j < n; ++j) b[j] -= hold_[j] * x_[j], scale_of[j] = hold_[j];
     for_chains([&](const Together& places) {
-      const double by = kHoldChain * sum_of(places, x_);
-      for (const std::size_t j : places) b[j] -= by, scale_of[j] += kHoldChain;
+      const double by = kHoldTogether * sum_of(places, x_);
+      for (const std::size_t j : places) b[j] -= by, scale_of[j] += kHoldTogether;
     });
     for (std::size_t r = 0; r < rows_.size(); ++r)
       for (const std::size_t e : effects_of_[r])
@@ -465,72 +334,6 @@ class Fit {
 };
 
 }  // namespace
-
-EngineCoefficients neutral_coefficients(EngineKind kind) {
-  EngineCoefficients c;
-  // A launch from the host takes a few microseconds; a captured layer is a launch or two.
-  c.operator_overhead_seconds = 5e-6;
-  c.layer_overhead_seconds = 2e-5;
-  c.step_overhead_seconds = 5e-4;
-  c.request_overhead_seconds = 1e-3;
-  if (kind == EngineKind::serve) c.core_stream = 16;
-  // Kernels between others hide half of their launches and ramps.
-  if (fitted_parameter(kind, EngineParameter::fixed)) c.fixed_factor = 0.5;
-  switch (kind) {
-    case EngineKind::train:
-    case EngineKind::train_encoder:
-      // Training launches some thirty kernels a layer from the host.
-      c.layer_overhead_seconds = 1.5e-4;
-      c.overlap = 0.8;
-      break;
-    case EngineKind::serve:
-      // So does a server that replays no graph.
-      c.layer_overhead_seconds = 1.5e-4;
-      break;
-    case EngineKind::train_graph:
-      c.overlap = 0.8;
-      [[fallthrough]];
-    case EngineKind::serve_graph:
-      c.cache_speedup = 2;
-      c.step_overhead_seconds = 2e-4;
-      break;
-    default:
-      break;
-  }
-  for (std::size_t p = 0; p < kEngineParameters; ++p)
-    if (is_overhead(static_cast<EngineParameter>(p)) &&
-        !fitted_parameter(kind, static_cast<EngineParameter>(p)))
-      c.*engine_parameters()[p].field = 0;
-  return c;
-}
-
-bool fitted_parameter(EngineKind kind, EngineParameter p) {
-  const bool graph = kind == EngineKind::serve_graph || kind == EngineKind::train_graph;
-  const bool training = kind == EngineKind::train || kind == EngineKind::train_encoder ||
-                        kind == EngineKind::train_graph;
-  switch (p) {
-    case EngineParameter::convolution:
-    case EngineParameter::convolution_k_half:
-    case EngineParameter::cache:
-    case EngineParameter::operator_overhead:
-      return graph;
-    case EngineParameter::layer_overhead:
-      return !graph;
-    case EngineParameter::request_overhead:
-    case EngineParameter::core_stream:
-    case EngineParameter::prompt_attention:
-      return kind == EngineKind::serve;
-    case EngineParameter::fixed:
-      // Networks have `operator_overhead` for launches.
-      return !training && !graph;
-    case EngineParameter::link:
-      return kind != EngineKind::serve_graph;
-    case EngineParameter::overlap:
-      return training;
-    default:
-      return true;
-  }
-}
 
 std::map<std::string, EngineEffect, std::less<>> fit_effects(
     const FitProblem& problem, EngineKind kind, const std::vector<bool>& seen,

@@ -20,12 +20,6 @@ struct FitProblem {
   std::function<double(std::size_t row, const EngineCoefficients&)> log_error;
 };
 
-// What a fit of this kind starts from and is held to: nothing but the operator tables and host
-// times of a usual size.
-EngineCoefficients neutral_coefficients(EngineKind kind);
-// Whether coefficients of this kind have the parameter.
-bool fitted_parameter(EngineKind kind, EngineParameter p);
-
 // The effects of one kind, on the rows that are `seen`. `start`: a fit of nearly the same rows,
 // from which fewer steps reach the same end.
 std::map<std::string, EngineEffect, std::less<>> fit_effects(
