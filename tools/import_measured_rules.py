@@ -323,7 +323,7 @@ def infer(r):
         if re.search(r"/TEST\d\d/", r["source"], re.I):
             r["trust"] = r["trust"] or "low"  # a compliance run whose scored run is not here
         if "-reference-" in text:
-            r["trust"] = r["trust"] or "low"  # reads and prepares each sample inside the timed run
+            r["trust"] = r["trust"] or "low"  # the benchmark's own code: whether it ran the best plan is not known
     if r["stat"] == "max" or r["batch_or_concurrency"].startswith("max"):
         r["tuned"] = "1"
     if r["batch_or_concurrency"].startswith("max"):
