@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The table of measured error of inference by card and engine in docs/cost.md, from `trigon validate`.
+"""The tables of measured error in docs/cost.md: of inference by card and engine, from `trigon validate`, and of
+what a fit of engines has not seen, from its report.
 
-    tools/speed_errors.py PROGRAM            print the table
-    tools/speed_errors.py PROGRAM --update   put it into docs/cost.md, between its markers
+    tools/speed_errors.py PROGRAM            print the tables
+    tools/speed_errors.py PROGRAM --update   put them into docs/cost.md, between their markers
 
 Every row is predicted by the fit that has not seen its fold. Pairs with ten rows or more but fewer than ten
 predicted ones are named as not validated; pairs with fewer rows are together in `other`.
@@ -11,11 +12,13 @@ import json
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 from marked_table import write_or_print
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/cost.md"
+REPORT = ROOT / "data/calibration/reports/engines.toml"
 FEWEST = 10
 HEAD = """| card | engine | rows | median % | nine of ten below % | bias % | range holds % |
 |---|---|---:|---:|---:|---:|---:|
@@ -41,5 +44,20 @@ def table(program):
     return text
 
 
+LEFT_OUT = [("fold", "fold"), ("model_family", "family of models"), ("device", "device"), ("source", "source")]
+
+
+def left_out():
+    figures = {(f["kind"], f["what"]): f for f in tomllib.loads(REPORT.read_text())["left_out"]}
+    lines = ["| kind of work | rows | " + " | ".join(name for _, name in LEFT_OUT) + " |",
+             "|---|---:|" + "---:|" * len(LEFT_OUT)]
+    for kind in dict.fromkeys(kind for kind, _ in figures):
+        cells = [f"{100 * f['median_of_group_medians']:.0f} ({100 * f['median_error']:.0f})"
+                 for f in (figures[kind, what] for what, _ in LEFT_OUT)]
+        lines.append(f"| {kind} | {figures[kind, 'fold']['rows']:,} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
     write_or_print(table(sys.argv[1]), PAGE, "errors inference", "end inference", sys.argv[2:])
+    write_or_print(left_out(), PAGE, "errors left out", "end left out", sys.argv[2:])

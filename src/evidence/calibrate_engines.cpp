@@ -19,7 +19,7 @@ namespace {
 constexpr double kMostLinks = 0.2;
 // Rows of one source and metric that steer at most.
 constexpr std::size_t kMostOfGroup = 160;
-// Devices and sources are left out in so many groups.
+// Devices, sources and families of models are left out in so many groups.
 constexpr int kParts = 5;
 // Rows of a coarser key that weigh as much as those of a finer one in its error.
 constexpr double kPriorRows = 10;
@@ -38,7 +38,7 @@ struct Fitted {
   double weight = 1;
   int fold = 0;
   EngineSubject subject;
-  std::string source, group;
+  std::string source, group, model_family;
   std::uint64_t draw = 0;  // hash of the row's id: its place in the draw of a sample
 };
 
@@ -184,6 +184,7 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
                              *engines.insert(s->engine.library).first);
   f.subject.own_products = s->engine.own_products;
   f.source = row.repository();
+  f.model_family = row.model_family();
   f.group = f.source + " / " + std::string(row.text("metric"));
   f.draw = hash_of(c.id);
   if (row.text("trust") == "low") f.weight = 0.1;
@@ -394,7 +395,7 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
   EngineFit out;
   EngineTable shipped = fits.table([](const Fitted&) { return false; }, nullptr);
   std::vector<EngineTable> without;
-  std::vector<Unseen> unseen, strange, foreign;
+  std::vector<Unseen> unseen, strange, foreign, unlike;
   for (int fold = 0; fold < kFolds; ++fold) {
     const auto left_out = [&](const Fitted& f) { return f.fold == fold; };
     without.push_back(fits.table(left_out, &shipped));
@@ -408,6 +409,8 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
     fits.judge(fits.table(device, &shipped), device, strange);
     const auto source = [&](const Fitted& f) { return in_part(f.source); };
     fits.judge(fits.table(source, &shipped), source, foreign);
+    const auto family = [&](const Fitted& f) { return in_part(f.model_family); };
+    fits.judge(fits.table(family, &shipped), family, unlike);
   }
   // Every table, with or without a fold, states the same errors.
   const auto errors = errors_of(unseen, rows, true), of_strange = errors_of(strange, rows, false);
@@ -421,7 +424,8 @@ Result<EngineFit> calibrate_engines(const Catalogues& all, const std::vector<Csv
   for (const auto& [what, list] :
        {std::pair<const char*, const std::vector<Unseen>*>{"fold", &unseen},
         {"device", &strange},
-        {"source", &foreign}})
+        {"source", &foreign},
+        {"model_family", &unlike}})
     for (LeftOutFigures& f : figures(what, *list, rows)) out.figures.push_back(std::move(f));
   return out;
 }

@@ -1,16 +1,18 @@
 #pragma once
 // Fits the effects of engines, devices and formats on end-to-end measurements (engine_fit.hpp), and
-// judges the fit on what it has not seen: folds of rows, whole devices, whole sources.
+// judges the fit on what it has not seen: folds of rows, whole devices, whole sources, whole families
+// of models.
 
 #include "evidence/case.hpp"
 #include "evidence/csv.hpp"
 
 namespace trigon {
 
-// Errors of rows that a fit has not seen, because their fold, their device or their source was
-// left out. Groups are repository x metric, those of at least ten rows.
+// Errors of rows that a fit has not seen, because their fold, their device, their source or the
+// family of their model, with its shapes, was left out. Groups are repository x metric, those of at
+// least ten rows.
 struct LeftOutFigures {
-  std::string what;  // "fold", "device", "source"
+  std::string what;  // "fold", "device", "source", "model_family"
   std::string kind;  // "serve" ...
   std::int64_t rows = 0;
   double median = 0, median_of_groups = 0;

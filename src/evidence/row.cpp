@@ -24,8 +24,7 @@ std::uint64_t fnv1a(std::string_view s) {
   return h;
 }
 
-// Leading letters of the model's own name: llama, qwen, deepseek, gpt.
-std::string model_family(std::string_view model) {
+std::string family_of(std::string_view model) {
   const auto slash = model.rfind('/');
   const std::string name = lower(slash == std::string_view::npos ? model : model.substr(slash + 1));
   auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -149,6 +148,8 @@ std::string Row::repository() const {
   return std::string(s);
 }
 
+std::string Row::model_family() const { return family_of(text("model")); }
+
 int Row::fold() const {
   if (const auto stated = whole("fold"); stated && *stated >= 0 && *stated < kFolds)
     return static_cast<int>(*stated);
@@ -156,7 +157,7 @@ int Row::fold() const {
   // Rounds of one benchmark share it, so that a machine entered again never straddles folds.
   if (repository_key.substr(0, 10) == "mlcommons/") repository_key = "mlcommons";
   const std::string key =
-      repository_key + "|" + lower(text("gpu")) + "|" + model_family(text("model"));
+      repository_key + "|" + lower(text("gpu")) + "|" + model_family();
   return static_cast<int>(fnv1a(key) % kFolds);
 }
 

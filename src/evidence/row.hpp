@@ -41,6 +41,8 @@ class Row {
 
   // owner/name of `source`, its first word when it is no repository.
   std::string repository() const;
+  // Leading letters of the model's own name: llama, qwen, deepseek, gpt.
+  std::string model_family() const;
   // The fold of the row: its column, or the same hash of source, device and model family that
   // tools/import_measured.py writes.
   int fold() const;
