@@ -130,6 +130,8 @@ std::vector<Flag> make() {
       {"loader-rate", "", K::number, "RATE", M::doc_loader_rate, "", 0.001, kMost, kOne, plan,
        false},
       {"host-memory", "", K::size, "SIZE", M::doc_host_memory, "", 0, kMost, kOne, plan, false},
+      {"host-bandwidth", "", K::bandwidth, "RATE", M::doc_host_bandwidth, "", 0, kMost, kOne, plan,
+       false},
       {"disk", "", K::size, "SIZE", M::doc_disk, "", 0, kMost, kOne, plan, false},
 
       {"format", "", K::choice, "table|json", M::doc_format, "table", 1, 0, kAnswers, output,

@@ -54,6 +54,7 @@ enum class ValueKind : std::uint8_t {
   slo,      // "ttft=1s,tpot=50ms"
   fraction,
   size,
+  bandwidth,
   format,  // of weights or caches
   date,
   pixels,   // "224" or "512x768"

@@ -240,6 +240,7 @@ Result<Asking> read_question(const Settings& s) {
   read_plan(r, a);
   read_objective(r, a);
   r.take("host-memory", parse_bytes, a.host_memory);
+  r.take("host-bandwidth", parse_bandwidth, a.host_bandwidth);
   r.take("loader-rate", parse_number, a.loader_rate);
   r.take("disk", parse_bytes, a.disk);
   if (r.error) return tl::unexpected(*r.error);

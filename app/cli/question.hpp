@@ -12,6 +12,7 @@ struct Asking {
   Objective objective;
   std::string engine;
   std::optional<Bytes> host_memory, disk;
+  std::optional<BytesPerSecond> host_bandwidth;
   std::optional<double> loader_rate;  // items a second, of a node
   std::vector<Message> warnings;
 };

@@ -38,6 +38,7 @@ Result<void> check_vendors(const Session& s, const Settings& settings) {
 
 void with_host(const Session& s, Cluster& cluster) {
   if (s.asking.host_memory) cluster.host.memory = s.asking.host_memory;
+  if (s.asking.host_bandwidth) cluster.host.bandwidth = s.asking.host_bandwidth;
   if (s.asking.loader_rate) cluster.host.items_per_second = s.asking.loader_rate;
   if (s.asking.disk) cluster.host.disk = s.asking.disk;
 }

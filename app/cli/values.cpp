@@ -164,6 +164,8 @@ Result<double> measured(const Flag& f, std::string_view text, std::string_view w
       return as_number(parse_fraction(text, where));
     case ValueKind::size:
       return as_number(parse_bytes(text, where));
+    case ValueKind::bandwidth:
+      return as_number(parse_bandwidth(text, where));
     case ValueKind::latency: {
       auto r = parse_latency(text, where);
       if (!r) return tl::unexpected(r.error());

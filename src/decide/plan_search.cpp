@@ -20,7 +20,8 @@ class TrainingJudge {
         timer_(tables),
         room_(filling == Filling::with_room),
         errors_(s.calibration->memory_errors(s.engine.id, true)),
-        budget_(tables.memory.budget_bytes(Plan{}, RankMemory{})) {
+        budget_(tables.memory.budget_bytes(Plan{}, RankMemory{})),
+        host_(s.cluster.host.memory) {
     auto take = [&](const auto& job) {
       deadline_ = job.deadline;
       tokens_ = job.tokens / static_cast<double>(job.sequence);
@@ -70,6 +71,8 @@ class TrainingJudge {
     Weight w;
     w.bytes = rank.total();
     w.excess = at_least({0, 0, false, 0}, p, w.bytes).excess;
+    if (const double beside = rank.host.total(); host_ && beside > host_->in_base())
+      w.excess += memory_excess(beside, host_->in_base());
     if (room_ && w.excess == 0) {
       const Range used = range_of(rank, errors_);
       w.tight = !(used.value <= kTightShare * budget_.value && used.high <= budget_.low);
@@ -99,6 +102,7 @@ class TrainingJudge {
   bool room_;
   MemoryErrors errors_;
   Range budget_;
+  std::optional<Bytes> host_;
   std::optional<Seconds> deadline_;
 };
 

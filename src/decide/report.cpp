@@ -56,6 +56,10 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
         {memory_excess(e[Metric::memory_bytes], e[Metric::usable_bytes]),
          message(DecideMessage::memory_binds, bytes(e[Metric::memory_bytes]),
                  bytes(e[Metric::usable_bytes]), memory_term_name(largest_term(e.memory)))});
+  const double beside = e.memory.host.total();
+  if (const auto& host = s.cluster.host.memory; host && beside > host->in_base())
+    found.push_back({memory_excess(beside, host->in_base()),
+                     message(DecideMessage::host_memory_binds, bytes(beside), *host)});
   if (auto serve = std::get_if<Serve>(&s.job)) {
     if (!e.sustainable && serve->rate) {
       double asked = serve->rate->in_base();
@@ -149,6 +153,8 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
   const bool by_rows = r.plan.card_split == CardSplit::row && r.plan.pipeline > 1;
   const bool timed = !on_host && !by_rows;
   if (on_host) r.warnings.push_back(message(DecideMessage::host_part_untimed));
+  if (s.training && r.plan.offload_optimizer && !s.cluster.host.bandwidth)
+    r.warnings.push_back(message(DecideMessage::assumed_host_bandwidth, kUsualHostBandwidth));
   if (by_rows) r.warnings.push_back(message(DecideMessage::rows_untimed));
   if (timed && r.plan.has_shares()) r.warnings.push_back(message(DecideMessage::shares_timed_even));
   if (const double copies =

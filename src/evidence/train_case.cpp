@@ -135,14 +135,25 @@ std::optional<Refusal> take_method(const Row& row, JobRequest& j) {
   return std::nullopt;
 }
 
+// "cpu": all that the engine can keep on the host between passes, which is weights, gradients and
+// optimizer (torch.distributed.fsdp CPUOffload; DeepSpeed's offload_param with offload_optimizer).
+std::optional<Refusal> take_offload(const Row& row, PlanRequest& p) {
+  const std::string_view offload = row.text("offload");
+  if (offload == "cpu")
+    p.offload_weights = p.offload_optimizer = true;
+  else if (offload == "activations")
+    p.offload_activations = true;
+  else if (!offload.empty())
+    return Refusal{RefusalReason::offloading, std::string(offload)};
+  return std::nullopt;
+}
+
 }  // namespace
 
 CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   Case c;
   if (auto r = take_model(row, names, c)) return *r;
   if (auto r = take_identity(row, c)) return *r;
-  const std::string_view offload = row.text("offload");
-  if (!offload.empty()) return Refusal{RefusalReason::offloading, std::string(offload)};
   JobRequest& j = c.question.job;
   if (auto r = take_method(row, j)) return *r;
   if (auto r = take_precision(row, c)) return *r;
@@ -153,6 +164,7 @@ CaseOrRefusal read_train_case(const Row& row, const RowNames& names) {
   if (auto r = take_engine(f.name, f.version, date, names, c)) return *r;
 
   PlanRequest& p = c.question.plan;
+  if (auto r = take_offload(row, p)) return *r;
   p.tensor = degree(row, "tp");
   p.pipeline = degree(row, "pp");
   p.virtual_stages = degree(row, "vpp");

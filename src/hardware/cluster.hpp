@@ -32,10 +32,15 @@ struct CardState {
   std::optional<double> threads;    // of a processor; absent: one on every core
 };
 
+// What the memory of a host is taken to have where nobody says: twelve channels of DDR4-2666, two
+// sockets of the servers that offloading was published on.
+constexpr BytesPerSecond kUsualHostBandwidth = gigabytes_per_second(256);
+
 struct Host {
   std::optional<Bytes> memory;
   std::optional<Bytes> disk;
-  std::optional<double> items_per_second;  // that data loaders of one node deliver for training
+  std::optional<BytesPerSecond> bandwidth;  // of its memory: all channels of one node
+  std::optional<double> items_per_second;   // that data loaders of one node deliver for training
 };
 
 // `nodes` equal nodes of `per_node` equal accelerators.

@@ -28,8 +28,9 @@ AdapterStates adapter_states(const WeightShare& adapters, const WeightShare& end
     s.parameters += n;
     s.weights += n * b.weight * from(3);
     s.gradients += n * b.gradient * from(2);
-    s.states += n * (plan.offload_optimizer ? 0 : b.master) * from(1);
-    if (!on_host) s.states += moment_bytes(w, plan.optimizer, b.moment) * from(1);
+    (plan.offload_optimizer ? s.on_host : s.states) += n * b.master * from(1);
+    (on_host ? s.on_host : s.states) += moment_bytes(w, plan.optimizer, b.moment) * from(1);
+    if (plan.offload_optimizer) s.on_host += n * host_gradient_bytes(b) * from(1);
     s.stepped += n * (b.master > 0 ? b.master : b.weight) * from(1);
   };
   add(adapters, state_of_adapters(plan.recipe));

@@ -9,6 +9,7 @@ namespace trigon {
 struct AdapterStates {
   double parameters = 0;
   double weights = 0, gradients = 0, states = 0;  // bytes on a rank
+  double on_host = 0;                             // of it in host memory
   double stepped = 0;  // bytes of what the optimizer steps on this rank: its temporaries follow
   double total() const { return weights + gradients + states; }
 };

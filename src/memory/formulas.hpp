@@ -36,6 +36,7 @@ inline constexpr Formula optimizer{
     "memory.optimizer",
     "(dense * master_bytes + dense_moments) / dense_shards + (experts * master_bytes + "
     "expert_moments) / expert_shards"};
+inline constexpr Formula offloaded{"memory.offloaded", "(states + activations) * ranks_of_node"};
 inline constexpr Formula adapters{"memory.adapters", "weights + gradients + states + deltas"};
 inline constexpr Formula forward_caches{"memory.kv_cache", "micro_batches * bytes_per_micro_batch"};
 inline constexpr Formula fragmentation{"memory.fragmentation", "share * (activations + logits)"};

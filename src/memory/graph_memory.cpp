@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "memory/adapter_states.hpp"
 #include "memory/formulas.hpp"
@@ -62,6 +63,7 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
       if (!p.serves) continue;
       const double weights = graph_weight_bytes(p, plan, 0);
       const double values = p.rows * p.bytes.forward.at(element);
+      if (plan.offload_weights) m.host.states += weights;
       if (!plan.offload_weights) {
         frozen += weights;
         alive = std::max(alive, values);
@@ -113,8 +115,11 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
     all.matrix_parameters = parameters;
     m[MemoryTerm::optimizer] = divided(moment_bytes(all, plan.optimizer, state.moment), 1);
     if (plan.offload_optimizer || plan.optimizer == Optimizer::adamw_8bit_paged)
-      m[MemoryTerm::optimizer] = 0;
-    if (plan.offload_optimizer) m[MemoryTerm::master_weights] = 0;
+      m.host.states = std::exchange(m[MemoryTerm::optimizer], 0);
+    if (plan.offload_optimizer) {
+      m.host.states += std::exchange(m[MemoryTerm::master_weights], 0);
+      m.host.states += divided(parameters * host_gradient_bytes(state), 1);
+    }
     if (state.cast_copy > 0) m[MemoryTerm::gathered] += parameters * state.cast_copy;
     // Checkpointing keeps what the segments start from; with segments of equal size that is about
     // the square root (Chen et al. 2016, arXiv:1604.06174), and one segment is rebuilt whole.
@@ -122,7 +127,10 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
       const double segments = std::sqrt(std::max(1.0, kept / std::max(1.0, working / 2)));
       kept = 2 * kept / segments;
     }
-    if (tuning_) m[MemoryTerm::adapters] = states.total();
+    if (tuning_) {
+      m[MemoryTerm::adapters] = states.total();
+      m.host.states = states.on_host;
+    }
     // Frozen components run before the trained ones keep anything.
     item = std::max(kept, alive);
     largest = items * working;
@@ -137,7 +145,7 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
   });
   // Temporaries of the optimizer's step meet no activations.
   const double step =
-      !serving_ && plan.optimizer == Optimizer::adamw
+      !serving_ && plan.optimizer == Optimizer::adamw && !plan.offload_optimizer
           ? (divided(parameters * std::max(state.weight, state.master), 1) + states.stepped) *
                 engine_.optimizer_step_bytes / 4
           : 0;
@@ -145,6 +153,7 @@ RankMemory MemoryModel::graph_memory(const Plan& plan, double items, Recorder& r
     m[MemoryTerm::activations] = step;
     m[MemoryTerm::gathered] = 0;
   }
+  add_host(plan, m, recorder);
   add_runtime(plan, m, recorder);
   m[MemoryTerm::fragmentation] = engine_.fragmentation * m[MemoryTerm::activations];
   return m;

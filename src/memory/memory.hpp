@@ -38,20 +38,24 @@ enum class MemoryTerm : std::uint8_t {
 };
 constexpr std::size_t kMemoryTerms = static_cast<std::size_t>(MemoryTerm::count_);
 
-// What ggml keeps in the memory of the machine beside its cards.
+// What lies in the memory of one machine beside its cards: ggml's share of a model, or what
+// training offloads there.
 struct HostMemory {
   double weights = 0;   // embedding, layers and experts that lie on no card
   double kv_cache = 0;  // of those layers
   double buffers = 0;   // intermediates of what the CPU computes
   double twice = 0;     // of `weights`, what a card holds as well (a tied embedding)
   double repacked = 0;  // copies of weights in the layout of the CPU's kernels
-  double total() const { return weights + kv_cache + buffers + repacked; }
+  // Of training, with all ranks of a node as full as this one.
+  double states = 0;       // offloaded weights, their gradients, masters and moments
+  double activations = 0;  // offloaded ones of all micro-batches in flight
+  double total() const { return weights + kv_cache + buffers + repacked + states + activations; }
 };
 
 // Bytes on one rank, by term. Trivially copyable: this is what search looks at.
 struct RankMemory {
   std::array<double, kMemoryTerms> bytes{};
-  HostMemory host;           // of the whole machine; no part of `total`
+  HostMemory host;           // of a whole machine; no part of `total`
   double cached_tokens = 0;  // that a pool's caches hold: whole pages of every sequence
   double total() const {
     double t = 0;

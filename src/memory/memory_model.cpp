@@ -57,6 +57,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
   m.usable_ = usable;
   m.main_format_ = model.weight_format;
   m.most_ranks_ = std::max(1, cluster.count());
+  m.per_node_ = std::max(1, cluster.per_node);
   if (cluster.accelerator) m.capability_ = cluster.accelerator->compute_capability.value_or(0);
   // NCCL opens 24 channels over NVLink of the A100 and H100, 2 over PCIe (its start-up logs).
   m.channels_ = cluster.intra.topology == PeerTopology::none ? 2 : 24;
@@ -280,6 +281,26 @@ void MemoryModel::add_runtime(const Plan& plan, RankMemory& m, Recorder& recorde
 
 template void MemoryModel::add_runtime(const Plan&, RankMemory&, NoRecord&) const;
 template void MemoryModel::add_runtime(const Plan&, RankMemory&, Record&) const;
+
+template <class Recorder>
+void MemoryModel::add_host(const Plan& plan, RankMemory& m, Recorder& recorder) const {
+  const double states = m.host.states, activations = m.host.activations;
+  if (states + activations <= 0) return;
+  const double ranks = std::clamp(plan.ranks(), 1, per_node_);
+  m.host.states *= ranks;
+  m.host.activations *= ranks;
+  recorder.step([&] {
+    return DerivationStep{
+        &memory_formula::offloaded,
+        m.host.total(),
+        "B",
+        "host memory",
+        {{"states", states, "B"}, {"activations", activations, "B"}, {"ranks_of_node", ranks, ""}}};
+  });
+}
+
+template void MemoryModel::add_host(const Plan&, RankMemory&, NoRecord&) const;
+template void MemoryModel::add_host(const Plan&, RankMemory&, Record&) const;
 
 FullestRank MemoryModel::fullest(const Plan& plan) const {
   return fullest_at(plan, serving_ ? asked(plan) : Load{});

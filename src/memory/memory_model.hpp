@@ -168,6 +168,9 @@ class MemoryModel {
   double workspace_bytes(bool experts) const;
   template <class Recorder>
   void add_runtime(const Plan& plan, RankMemory& memory, Recorder& recorder) const;
+  // What one rank offloads, of all ranks of a node.
+  template <class Recorder>
+  void add_host(const Plan& plan, RankMemory& memory, Recorder& recorder) const;
   // What the terms of a rank are summed from, for those who listen.
   void explain_weights(const Plan& plan, int stage, Record& record) const;
   void explain_ggml_weights(const Plan& plan, int stage, std::size_t kind, std::string where,
@@ -207,7 +210,7 @@ class MemoryModel {
   double input_tokens_ = 0, output_tokens_ = 0;  // serving
   double sequence_ = 0, source_ = 0;             // training
   Range usable_;
-  int most_ranks_ = 1;
+  int most_ranks_ = 1, per_node_ = 1;
   bool dropout_ = false;   // of training, on any layer
   double capability_ = 0;  // compute capability of an NVIDIA card
   double channels_ = 0;    // that a communicator opens between the ranks of a node

@@ -323,6 +323,36 @@ TEST(MemoryModel, OptimizersKeepTheirMoments) {
   EXPECT_EQ(moments(Optimizer::adamw), 0);
 }
 
+TEST(MemoryModel, WhatIsOffloadedLiesInHostMemory) {
+  Model model = test::llama2_7b();
+  Train t;
+  t.sequence = 128;
+  const MemoryModel m = prepared(model, t, 8, plain_engine());
+  const double all = 6738415616;
+  NoRecord quiet;
+  Plan p;
+  p.recipe = TrainRecipe::mixed_16bit;
+  EXPECT_EQ(m.evaluate(p, 0, quiet).host.total(), 0);
+  // 16 bytes a parameter with gradients (deepspeed/runtime/zero/stage_1_and_2.py), 18 with weights.
+  p.offload_optimizer = true;
+  EXPECT_DOUBLE_EQ(m.evaluate(p, 0, quiet).host.states, 16 * all);
+  p.zero = 3;
+  p.offload_weights = true;
+  EXPECT_DOUBLE_EQ(m.evaluate(p, 0, quiet).host.states, 18 * all);
+  // Shards of all ranks of a node make one whole.
+  p.data = 8;
+  EXPECT_NEAR(m.evaluate(p, 0, quiet).host.states, 18 * all, 1);
+  // Activations but those of two layers; beside an optimizer on the card its temporaries would
+  // show.
+  p = {};
+  p.offload_optimizer = true;
+  const double kept = m.evaluate(p, 0, quiet)[MemoryTerm::activations];
+  p.offload_activations = true;
+  const RankMemory r = m.evaluate(p, 0, quiet);
+  EXPECT_GT(r.host.activations, 0);
+  EXPECT_NEAR(r.host.activations, kept - r[MemoryTerm::activations], 1);
+}
+
 TEST(MemoryModel, DerivationsHoldTheirNumbers) {
   Model model = test::mixtral_8x7b();
   Train t;

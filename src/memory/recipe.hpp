@@ -30,6 +30,11 @@ constexpr StateBytes state_bytes(TrainRecipe r) {
   return {};
 }
 
+// Of a gradient that an offloaded optimizer keeps on the host: in 32 bit beside 32-bit masters
+// (deepspeed/runtime/zero/stage_1_and_2.py, whose estimate_zero2_model_states_mem_needs counts 16
+// bytes a parameter).
+constexpr double host_gradient_bytes(const StateBytes& s) { return s.master > 0 ? 4 : s.gradient; }
+
 // Bytes of the moments that `optimizer` keeps for the parameters of `w`, each moment `moment` bytes
 // wide where the recipe decides.
 // - 8-bit (bitsandbytes, block-wise, arXiv:2110.02861): a byte for each of two moments and a 32-bit

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "memory/adapter_states.hpp"
 #include "memory/formulas.hpp"
+#include "memory/in_flight.hpp"
 #include "memory/memory_model.hpp"
 #include "memory/recipe.hpp"
 #include "memory/stage_layers.hpp"
@@ -15,24 +17,6 @@ namespace trigon {
 namespace {
 
 double d(std::int64_t v) { return static_cast<double>(v); }
-
-// Micro-batches whose activations a stage keeps, in whole stages. 1F1B: as many as stages follow
-// (Narayanan et al. 2021, arXiv:2104.04473, sections 2.2 and 3.1). Interleaved: Megatron-LM warms
-// up with 2 (p - stage - 1) + (v - 1) p chunks and runs one more, each 1/v of a stage; the first
-// stage then keeps 1 + (p - 1) / (p v) times the activations of a model (arXiv:2205.05198).
-double in_flight(const Plan& plan, int stage) {
-  const double p = plan.pipeline, v = plan.virtual_stages, m = plan.accumulation;
-  if (p <= 1) return 1;
-  // All forward passes come first.
-  if (plan.pipeline_schedule() == Schedule::gpipe) return m;
-  // Stage s runs the gradients of weights s micro-batches after the rest of the backward pass, and
-  // keeps the inputs of its matrices for them: as much as the first stage of 1F1B
-  // (arXiv:2401.10241, section 2).
-  if (plan.pipeline_schedule() == Schedule::zero_bubble) return std::min(m, p);
-  if (v <= 1) return std::min(m, p - stage);
-  const double group = plan.interleave_group > 0 ? plan.interleave_group : p;
-  return std::min(m * v, 2 * (p - stage - 1) + (v - 1) * group + 1) / v;
-}
 
 }  // namespace
 
@@ -101,7 +85,10 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   }
   const double kept_whole = plan.offload_weights ? 0 : apart * (1 - 1 / dense_parts) + tower;
   m[MemoryTerm::weights] = divided(dense_weights, expert_weights, 3) + kept_whole;
-  if (plan.offload_weights) m[MemoryTerm::weights] = 0;
+  if (plan.offload_weights) {
+    m.host.states = m[MemoryTerm::weights];
+    m[MemoryTerm::weights] = 0;
+  }
   recorder.step([&] {
     return DerivationStep{&memory_formula::sharded_weights,
                           m[MemoryTerm::weights],
@@ -197,6 +184,7 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     m[MemoryTerm::adapters] = a.total() + deltas;
     stepped = a.stepped;
     adapter_gradients = a.gradients;
+    m.host.states += a.on_host;
     if (plan.zero >= 3 && engine_.mixed_units)
       gradients = reduced(dense.parameters() * 2, experts.parameters() * 2);
     persistent = m[MemoryTerm::adapters];
@@ -219,8 +207,12 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
     m[MemoryTerm::optimizer] = divided(dense_moments, expert_moments, 1);
     // In host memory: offloaded, or paged there while activations need the device's.
     const bool on_host = plan.offload_optimizer || plan.optimizer == Optimizer::adamw_8bit_paged;
-    if (on_host) m[MemoryTerm::optimizer] = 0;
-    if (plan.offload_optimizer) m[MemoryTerm::master_weights] = 0;
+    if (on_host) m.host.states += std::exchange(m[MemoryTerm::optimizer], 0);
+    if (plan.offload_optimizer) {
+      m.host.states += std::exchange(m[MemoryTerm::master_weights], 0);
+      const double kept = host_gradient_bytes(state);
+      m.host.states += divided(dense.parameters() * kept, experts.parameters() * kept, 1);
+    }
     persistent = m[MemoryTerm::master_weights] + m[MemoryTerm::optimizer];
     stepped = divided(dense.parameters(), experts.parameters(), 1) *
               (state.master > 0 ? state.master : state.weight);
@@ -287,7 +279,11 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // Activations of the micro-batches in flight; one layer's forward temporaries on top. Offloaded
   // ones leave while the next layer runs.
   const double flight = plan.offload_activations ? 1 : in_flight(plan, stage);
-  if (plan.offload_activations) saved_layers = std::min(saved_layers, 2 * widest);
+  if (plan.offload_activations) {
+    const double stay = std::min(saved_layers, 2 * widest);
+    m.host.activations = tokens * (saved_layers - stay) * in_flight(plan, stage);
+    saved_layers = stay;
+  }
   // Layers for multi-token prediction run with the last chunk alone.
   double activations = tokens * (saved_layers * flight - saved_drafts * (flight - 1));
   const double shard = plan.sequence_parallel ? std::max(plan.tensor, 1) : 1;
@@ -358,7 +354,10 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
   // of the two is whole and the other absent; temporaries of the optimizer step meet no
   // activations.
   // Gradients of offloaded weights leave with them (torch.distributed.fsdp CPUOffload).
-  if (plan.offload_weights && !tuning_) gradients = 0;
+  if (plan.offload_weights && !tuning_) {
+    if (!plan.offload_optimizer) m.host.states += gradients;
+    gradients = 0;
+  }
   m[MemoryTerm::gradients] = gradients;
   const double live =
       m[MemoryTerm::activations] + m[MemoryTerm::logits] + m[MemoryTerm::kv_cache] + gathered;
@@ -405,6 +404,7 @@ RankMemory MemoryModel::training_memory(const Plan& plan, int stage, Recorder& r
                              {"activations", m[MemoryTerm::activations], "B"},
                              {"logits", m[MemoryTerm::logits], "B"}}};
     });
+  add_host(plan, m, recorder);
   add_runtime(plan, m, recorder);
   return m;
 }

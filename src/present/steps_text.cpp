@@ -31,6 +31,7 @@ constexpr RestName kRest[] = {{"host_floor", PresentMessage::rest_host_floor},
                               {"optimizer", PresentMessage::rest_optimizer},
                               {"exposed_communication", PresentMessage::rest_exposed},
                               {"slowed_by_communication", PresentMessage::rest_slowed},
+                              {"offloaded_activations", PresentMessage::rest_offloaded},
                               {"data_loading", PresentMessage::rest_loader},
                               {"bubble", PresentMessage::rest_bubble},
                               {"other", PresentMessage::rest_other}};

@@ -93,6 +93,7 @@ void put_timeline(Page& page, const StepBreakdown& s) {
   row(PresentMessage::rest_bubble, rest_of(s, StepRest::bubble));
   row(PresentMessage::rest_optimizer, rest_of(s, StepRest::optimizer));
   row(PresentMessage::rest_step_overhead, rest_of(s, StepRest::step_overhead));
+  row(PresentMessage::rest_offloaded, rest_of(s, StepRest::offloaded));
   row(PresentMessage::rest_loader, rest_of(s, StepRest::loader));
   row(PresentMessage::rest_other, std::max(0.0, left));
   page.table(t, 2);

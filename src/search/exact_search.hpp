@@ -32,7 +32,7 @@ namespace trigon {
 // What plans are compared by, the first difference decides; less is better.
 struct Score {
   double excess = std::numeric_limits<double>::infinity();  // of limits; 0: all hold
-  int offloads = 0;    // what leaves the card is not priced in full, so it comes after what stays
+  int offloads = 0;    // what leaves the card waits for a host nobody named: after what stays
   bool tight = false;  // memory without room to spare, where that is wanted
   double wish = std::numeric_limits<double>::infinity();  // seconds, or what else the job wants
 };

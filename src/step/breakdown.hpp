@@ -28,6 +28,7 @@ enum class StepRest : std::uint8_t {
   optimizer,
   exposed_communication,  // gradients and weights, beyond what compute hides
   slowed,                 // compute beside communication that it hides
+  offloaded,              // waiting for activations to leave for host memory or come back
   loader,                 // waiting for data
   bubble,
   other  // what the lines above do not explain; 0 but for rounding

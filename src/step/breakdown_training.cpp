@@ -144,6 +144,7 @@ std::vector<RestLine> training_rest(const Tables& t, const Plan&, const Evaluati
           {StepRest::optimizer, e[Metric::optimizer_seconds]},
           {StepRest::exposed_communication, e.train.gradients},
           {StepRest::slowed, e.train.slowed},
+          {StepRest::offloaded, e.train.offloaded},
           {StepRest::loader, e.train.loader},
           {StepRest::bubble, e[Metric::bubble_seconds]}};
 }

@@ -58,6 +58,7 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
   p.gradients = exposed;
   p.slowed = slowed;
   p.transfer = transfer;
+  p.offloaded = of.waits;
   p.loader = loader;
   e[Metric::exposed_communication_seconds] =
       p.sends + p.tensor + p.expert + p.context + p.gradients;
@@ -116,9 +117,23 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
                             {{"parameters", owned, ""},
                              {"bytes", optimizer_bytes(plan), "B"},
                              {"bandwidth", sustained, "B/s",
-                              "accelerator/" + d.accelerator->id + "#memory.bandwidth_gb_per_s"},
+                              plan.offload_optimizer ? "host memory"
+                                                     : "accelerator/" + d.accelerator->id +
+                                                           "#memory.bandwidth_gb_per_s"},
                              {"transfer", transfer, "s"}}};
     });
+    if (of.saved > 0)
+      recorder.step([&] {
+        return DerivationStep{&formulas::kOffloadedActivations,
+                              of.waits,
+                              "s",
+                              "slowest stage",
+                              {{"accumulation", m, ""},
+                               {"bytes", of.saved, "B"},
+                               {"link", d.accelerator->pcie_one_way->in_base(), "B/s"},
+                               {"forward", forward, "s"},
+                               {"backward", backward + recompute, "s"}}};
+      });
     recorder.step([&] {
       return DerivationStep{
           &formulas::kStep,
@@ -128,6 +143,7 @@ void evaluate_train(const Tables& t, const Plan& plan, Evaluation& e, Recorder& 
           {{"accumulation", m, ""},
            {"micro_batch_time", micro, "s"},
            {"bubble", bubble, "s"},
+           {"offloaded", of.waits, "s"},
            {"exposed", exposed, "s"},
            {"slowed", slowed, "s"},
            {"optimizer", optimizer, "s"},

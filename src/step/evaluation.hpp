@@ -83,6 +83,7 @@ struct TrainParts {
   double gradients = 0;  // and weights of data parallelism, beyond what compute hides
   double slowed = 0;     // compute beside hidden communication
   double transfer = 0;   // offloaded states, part of the optimizer's time
+  double offloaded = 0;  // waiting for activations to leave or come back
   double loader = 0;     // waiting for data
 };
 

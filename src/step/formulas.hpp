@@ -28,9 +28,12 @@ inline constexpr Formula kGradientReduction{
     "copies + max(last_bucket, reduction - overlap * hidden_behind)"};
 inline constexpr Formula kOptimizer{"training.optimizer",
                                     "parameters * bytes / bandwidth + transfer"};
+inline constexpr Formula kOffloadedActivations{
+    "training.offloaded_activations",
+    "accumulation * (max(0, bytes / link - forward) + max(0, bytes / link - backward))"};
 inline constexpr Formula kStep{
     "training.step",
-    "accumulation * micro_batch_time + bubble + exposed + slowed + optimizer + "
+    "accumulation * micro_batch_time + bubble + offloaded + exposed + slowed + optimizer + "
     "overhead + loader"};
 inline constexpr Formula kTimeToTrain{"training.time_to_train", "steps * step / goodput"};
 inline constexpr Formula kGoodput{

@@ -20,8 +20,10 @@ struct StepSeconds {
   double last = 0;                  // of the reduction: ready only when nothing is left to compute
   double copies = 0;                // of gradients into buckets and back
   double exposed = 0, slowed = 0;
-  double owned = 0, sustained = 0;  // parameters that a rank steps; bytes a second
+  double owned = 0,
+         sustained = 0;  // parameters that a rank steps; bytes a second, host's or card's
   double transfer = 0, optimizer = 0;
+  double saved = 0, waits = 0;  // offloaded activations: bytes of a micro-batch; what they delay
   double sequences = 0, nodes = 1;
   double loader = 0;
   double step = 0;

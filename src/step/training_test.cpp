@@ -47,6 +47,35 @@ class Training : public testing::Test {
   Plan plan;
 };
 
+TEST_F(Training, AnOffloadedOptimizerStepsAtTheHostsBandwidth) {
+  plan.offload_optimizer = true;
+  card.pcie_one_way = gigabytes_per_second(20);
+  // 16-bit gradients go down and weights come up; 28 bytes a parameter pass through host memory at
+  // 28e10 / 2.57 of every 256e9 bytes that it could give.
+  const double transfer = 7e9 * (2 + 2) / 20e9, usual = 7e9 * 2.57 / 10e9;
+  EXPECT_NEAR((*this)[Metric::optimizer_seconds], usual + transfer, 1e-9);
+  t.cluster.host.bandwidth = gigabytes_per_second(64);
+  EXPECT_NEAR((*this)[Metric::optimizer_seconds], 4 * usual + transfer, 1e-9);
+  // Gradients go down after each micro-batch.
+  plan.accumulation = 3;
+  EXPECT_NEAR((*this)[Metric::optimizer_seconds], 4 * usual + 7e9 * (3 * 2 + 2) / 20e9, 1e-9);
+  // Weights that stay on the host come up for forward and backward passes instead.
+  plan.offload_weights = true;
+  plan.zero = 3;
+  EXPECT_NEAR((*this)[Metric::optimizer_seconds], 4 * usual + 7e9 * (3 * 2 + 3 * 2 * 2) / 20e9,
+              1e-9);
+}
+
+TEST_F(Training, RanksOfANodeShareTheHost) {
+  plan.offload_optimizer = true;
+  plan.zero = 1;
+  plan.data = 4;
+  t.cluster.per_node = 8;
+  const double one_host = (*this)[Metric::optimizer_seconds];
+  t.cluster.per_node = 2;
+  EXPECT_LT((*this)[Metric::optimizer_seconds], one_host);
+}
+
 TEST_F(Training, OneCard) {
   plan.accumulation = 4;
   double micro = 0.32 + 0.64 + 0.02 + 0.04 + 0.001 + 0.002;

@@ -77,6 +77,7 @@ inline std::unique_ptr<Space> any_space() {
   x->cluster = test::machine(machine.c_str());
   // Cards of any size, so that memory binds at times.
   x->cluster.card.memory = gibibytes(test::one_of<double>({3, 5, 8, 12, 20, 40}));
+  x->cluster.host.memory = gibibytes(test::one_of<double>({8, 32, 128, 1024}));
   auto set = set_up(test::catalogues(), q, x->cluster);
   if (!set) return nullptr;
   x->setup = *set;
@@ -297,6 +298,9 @@ class Loops {
     double excess = 0;
     if (e[Metric::memory_bytes] > e[Metric::usable_bytes])
       excess += 1e4 + (e[Metric::memory_bytes] / e[Metric::usable_bytes] - 1);
+    if (const auto& host = x_.cluster.host.memory)
+      if (e.memory.host.total() > host->in_base())
+        excess += 1e4 + (e.memory.host.total() / host->in_base() - 1);
     if (auto limit = x_.question.job.deadline)
       if (e[Metric::time_to_train_seconds] > limit->in_base())
         excess += e[Metric::time_to_train_seconds] / limit->in_base() - 1;
