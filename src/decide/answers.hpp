@@ -151,6 +151,7 @@ struct PlanRow {
   double seconds = 0;  // of a training step, of a request
   double wish = 0;     // what plans are ordered by, less is better; see `wish_of`
   double memory_bytes = 0, usable_bytes = 0;
+  double host_bytes = 0;      // beside the cards of a node
   std::optional<double> usd;  // of the job; of an hour of serving
   std::vector<Message> violated;
   bool tight = false;  // fits, but leaves little of the memory

@@ -70,6 +70,7 @@ class Planner {
     r.wish = wish_of(f.setup, e);
     r.memory_bytes = e[Metric::memory_bytes];
     r.usable_bytes = e[Metric::usable_bytes];
+    r.host_bytes = e.memory.host.total();
     const Money money = money_of(all_, f.setup.cluster, objective_.payment, objective_.as_of);
     const double hours = job_hours(f.setup, e);
     if (money.usd_per_hour) r.usd = money.usd_per_hour->value * (std::isfinite(hours) ? hours : 1);

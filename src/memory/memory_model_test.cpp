@@ -346,6 +346,7 @@ TEST(MemoryModel, WhatIsOffloadedLiesInHostMemory) {
   // show.
   p = {};
   p.offload_optimizer = true;
+  p.accumulation = 2;
   const double kept = m.evaluate(p, 0, quiet)[MemoryTerm::activations];
   p.offload_activations = true;
   const RankMemory r = m.evaluate(p, 0, quiet);

@@ -95,26 +95,35 @@ void put_methods(Page& page, const PlanAnswer& a) {
   const Language l = page.language();
   if (a.methods.size() < 2) return;
   page.heading(label(PresentMessage::heading_methods, l));
-  NumberColumn time("s"), memory("B");
+  NumberColumn time("s"), memory("B"), host("B");
+  bool beside = false;
   for (const MethodRow& m : a.methods)
     if (m.best) {
       if (std::isfinite(m.best->seconds)) time.see(m.best->seconds);
       memory.see(m.best->memory_bytes);
+      if (m.best->host_bytes > 0) host.see(m.best->host_bytes), beside = true;
     }
-  Table t({{std::string(label(PresentMessage::col_method, l)), false, 0, 6},
-           {std::string(label(PresentMessage::col_verdict, l)), false, 0, 6},
-           {std::string(label(PresentMessage::col_its_best, l)), false, 1, 16},
-           {time.header(time_header(a.job, l)), true, 2},
-           {memory.header(label(PresentMessage::col_memory, l)), true, 3}});
+  std::vector<Column> columns{{std::string(label(PresentMessage::col_method, l)), false, 0, 6},
+                              {std::string(label(PresentMessage::col_verdict, l)), false, 0, 6},
+                              {std::string(label(PresentMessage::col_its_best, l)), false, 1, 16},
+                              {time.header(time_header(a.job, l)), true, 2},
+                              {memory.header(label(PresentMessage::col_memory, l)), true, 3}};
+  if (beside) columns.push_back({host.header(label(PresentMessage::col_host_memory, l)), true, 3});
+  Table t(std::move(columns));
   for (const MethodRow& m : a.methods) {
     const bool good = m.best && m.best->good();
     const PresentMessage verdict = !good           ? PresentMessage::method_not
                                    : m.best->tight ? PresentMessage::method_tight
                                                    : PresentMessage::method_fits;
-    t.row({std::string(label(method_in_words(m.method), l)), std::string(label(verdict, l)),
-           m.best ? short_plan(m.best->plan, a.job) : std::string("-"),
-           m.best ? time.cell(m.best->seconds) : std::string("-"),
-           m.best ? memory.cell(m.best->memory_bytes) : std::string("-")});
+    std::vector<Cell> cells{std::string(label(method_in_words(m.method), l)),
+                            std::string(label(verdict, l)),
+                            m.best ? short_plan(m.best->plan, a.job) : std::string("-"),
+                            m.best ? time.cell(m.best->seconds) : std::string("-"),
+                            m.best ? memory.cell(m.best->memory_bytes) : std::string("-")};
+    if (beside)
+      cells.push_back(m.best && m.best->host_bytes > 0 ? host.cell(m.best->host_bytes)
+                                                       : std::string("-"));
+    t.row(std::move(cells));
   }
   page.table(t);
   for (const MethodRow& m : a.methods) {
@@ -285,7 +294,6 @@ std::string plan_text(const PlanAnswer& a, const Asked& asked, const TextStyle& 
   put_messages(page, PresentMessage::heading_relax, a.relax);
   put_assumptions(page, a.assumptions);
   std::vector<Message> warnings = r->warnings;
-  if (offloads_of(r->plan) != 0) warnings.push_back(message(PresentMessage::offload_unpriced));
   put_warnings(page, warnings);
   page.blank();
   page.paragraph(say(PresentMessage::plan_counts, l,
@@ -324,8 +332,8 @@ const char* family_kind_name(FamilyKind k) {
 JsonNode row_json(const PlanRow& r, const Job& job) {
   JsonNode violated = JsonNode::array();
   for (const Message& m : r.violated) violated.add(message_json(m));
-  return JsonNode::object()
-      .set("cards", r.cards)
+  JsonNode out = JsonNode::object();
+  out.set("cards", r.cards)
       .set("plan", plan_json(r.plan))
       .set(is_training(job) ? "step_seconds" : "request_seconds", r.seconds)
       .set("memory_bytes", r.memory_bytes)
@@ -333,6 +341,8 @@ JsonNode row_json(const PlanRow& r, const Job& job) {
       .set(std::holds_alternative<Serve>(job) ? "usd_per_hour" : "usd_total", r.usd)
       .set("tight", r.tight)
       .set("violated", violated);
+  if (r.host_bytes > 0) out.set("host_memory_bytes", r.host_bytes);
+  return out;
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(PlanText, AnInterruptedSearchSaysSo) {
 TEST(PlanText, MethodsThatDoNotFitSayWhy) {
   Made m;
   MethodRow full{TuneMethod::full, m.row({}, 5), std::nullopt};
-  full.best->violated.push_back(message(PresentMessage::offload_unpriced));
+  full.best->violated.push_back(message(PresentMessage::col_memory));
   MethodRow lora{TuneMethod::lora, m.row({}, 4), std::nullopt};
   m.answer.methods = {full, lora};
   const std::string text = m.text();
