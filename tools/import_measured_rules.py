@@ -30,7 +30,8 @@ INFER_COLUMNS = (
     "engine_version tp pp ep input_len output_len batch_or_concurrency request_rate metric stat "
     "value"
 ).split() + (
-    "dp depth span ubatch fa file_gib speculative offload disaggregated tuned power_cap_w threads"
+    "dp depth span ubatch fa file_gib speculative offload disaggregated tuned power_cap_w threads "
+    "requests max_sequences attention_dp"
 ).split() + diffusion.COLUMNS + images.INFER_COLUMNS + COMMON_TAIL
 MEMORY_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus model params_b layers hidden heads kv_heads head_dim ffn "
