@@ -32,8 +32,38 @@ RUNTIMES = {"qualcomm cloud ai sdk": "Cloud AI SDK", "onnxruntime": "ONNX Runtim
 BY_LAYERS = ("llama.cpp", "exllama", "exllamav2", "Transformers", "ctransformers", "AutoAWQ")
 
 
+# docs/source/performance/perf-overview.md of TensorRT-LLM: how many requests of each pair of lengths
+# are queued at once, "Preparing a Dataset".
+QUEUED = {("128", "128"): 30000, ("128", "2048"): 3000, ("128", "4096"): 1500, ("500", "2000"): 3000,
+          ("1000", "1000"): 3000, ("1000", "2000"): 1500, ("2048", "128"): 3000,
+          ("2048", "2048"): 1500, ("5000", "500"): 1500, ("20000", "2000"): 1000,
+          ("1024", "1024"): 3000, ("8192", "1024"): 1500, ("1024", "8192"): 1500,
+          ("32768", "1024"): 1000, ("1024", "32768"): 1000}
+# tensorrt_llm/bench/build/tuning.py: what trtllm-bench lets run together, if the cache holds it.
+BENCH_SEQUENCES = "4096"
+# Its "MoE models", which it runs with enable_attention_dp and --ep.
+EXPERTS = re.compile(r"-A\d+B|Llama-4-|DeepSeek-[RV]|gpt-oss", re.I)
+
+
+def queued(r):
+    """Runs of trtllm-bench throughput."""
+    r["requests"] = str(QUEUED.get((r["input_len"], r["output_len"]), ""))
+    r["max_sequences"] = BENCH_SEQUENCES
+    if EXPERTS.search(r["model"]) and r["engine_version"].startswith("1.") and int(r["tp"] or 1) > 1:
+        r["attention_dp"], r["ep"] = "1", r["tp"]
+
+
+# Boards that hold several cards.
+BOARDS = {"Arc Pro B60 Dual 48G": 2}
+
+
 def infer(r):
     text = r["notes"]
+    if "perf-overview.md" in r["source"] and r["engine"] == "TensorRT-LLM" \
+            and not r["batch_or_concurrency"].isdigit():
+        queued(r)
+    if r["gpu"] in BOARDS:
+        r["n_gpus"] = str(BOARDS[r["gpu"]] * int(r["n_gpus"]))
     if r["engine"] == "llama.cpp":
         m = re.match(r"(b\d+)?\s*(.*)", r["engine_version"])
         build, backend = m[1] or "", m[2]

@@ -30,7 +30,8 @@ INFER_COLUMNS = (
     "engine_version tp pp ep input_len output_len batch_or_concurrency request_rate metric stat "
     "value"
 ).split() + (
-    "dp depth span ubatch fa file_gib speculative offload disaggregated tuned power_cap_w threads"
+    "dp depth span ubatch fa file_gib speculative offload disaggregated tuned power_cap_w threads "
+    "requests max_sequences attention_dp"
 ).split() + diffusion.COLUMNS + images.INFER_COLUMNS + COMMON_TAIL
 MEMORY_COLUMNS = (
     "id source date gpu gpu_mem_gb n_gpus model params_b layers hidden heads kv_heads head_dim ffn "
@@ -232,6 +233,10 @@ def train(r):
     if says(r, "POWER LIMITED"):
         r["trust"] = r["trust"] or "low"
     encoders.train(r)
+    if has(r, "lambdal/deeplearning-benchmark") and r["model"] in ("tacotron2", "waveglow"):
+        # The scripts ask for mixed precision by `--amp-run`, train.py knows `--amp` and ignores the
+        # rest: logs of the FP16 tables say "amp : False", and both tables have the same speeds.
+        r["precision"] = "fp32-or-tf32"
     if r["precision"] == "bf16-amp":
         r["precision"] = "bf16"
     if r["precision"].startswith("fp32-or-tf32"):

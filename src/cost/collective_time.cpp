@@ -27,6 +27,14 @@ double rounds(Collective c, double n) {
   return c == Collective::send ? 1 : n - 1;
 }
 
+// Between nodes an all-reduce goes up and down two trees that together use the whole bandwidth, or
+// round the ring, whichever waits less (NCCL from 2.4 on: S. Jeaugey, "Massively Scale Your Deep
+// Learning Training with NCCL 2.4", 2019; src/graph/tuning.cc counts 2 log2 of the nodes).
+double rounds_between(Collective c, double nodes) {
+  const double ring = rounds(c, nodes);
+  return c == Collective::all_reduce ? std::min(ring, 2 * std::ceil(std::log2(nodes))) : ring;
+}
+
 // How much longer a payload of this size takes than at full bandwidth.
 double ramp(const LinkCoefficients& c, double payload) {
   return std::pow(1 + c.half_bytes / payload, c.ramp);
@@ -113,7 +121,7 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
   double across = std::min(d.inter->one_way * far.ceiling * inside,
                            inside > 1 ? intra_rate * near.ceiling : 1e300);
   double wire = wire_share(c, n) * payload;
-  double latency = far.start_seconds + rounds(c, nodes) * far.latency_seconds +
+  double latency = far.start_seconds + rounds_between(c, nodes) * far.latency_seconds +
                    (inside > 1 ? rounds(c, inside) * near.latency_seconds : 0);
   return latency + wire / across * ramp(far, payload);
 }

@@ -326,7 +326,7 @@ Error no_plan(const Setup& s, const PlanRequest& fixed, const std::optional<Mess
 std::int32_t largest_batch(const MemoryModel& memory, const Setup& s, const Plan& plan) {
   double most = memory.capacity(plan).max_sequences;
   if (s.engine.max_sequences > 0)
-    most = std::min(most, static_cast<double>(s.engine.max_sequences));
+    most = std::min(most, static_cast<double>(s.engine.max_sequences * s.engine.attention_ranks));
   // Beyond this a larger batch of items saves nothing that the tables could show.
   if (!s.stack || !s.stack->generates) most = std::min(most, 1024.0);
   if (auto batch = std::get_if<Batch>(&s.job); batch && batch->requests)

@@ -71,6 +71,8 @@ void take_engine_switches(const PlanRequest& asked, EnginePolicy& engine) {
   }
   if (asked.attention_chunk_bytes) engine.attention_chunk = bytes(*asked.attention_chunk_bytes);
   if (asked.fused_experts) engine.fused_experts = *asked.fused_experts;
+  if (asked.attention_data.value_or(false))
+    engine.attention_ranks = std::max(1, asked.tensor.value_or(1));
   if (asked.chunk_tokens && engine.micro_batch_tokens > 0)
     engine.micro_batch_tokens = *asked.chunk_tokens;
   else if (asked.chunk_tokens && engine.max_batched_tokens > 0)

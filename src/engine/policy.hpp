@@ -141,6 +141,7 @@ struct EnginePolicy {
   bool chunked_prefill = false;
   Launch launch = Launch::eager;
   std::vector<std::int64_t> capture_batches;  // decode batches are rounded up to these
+  bool captures_most = false;                 // one more graph has the largest batch of all
   Parallelism default_parallelism = Parallelism::tensor;
   bool tensor_parallel = true, pipeline_parallel = true, expert_parallel = false;
   bool context_parallel = false;                         // divides sequences over ranks in training
@@ -290,6 +291,10 @@ struct EnginePolicy {
   std::int64_t expert_streams = 0;
   bool deterministic = false;   // results repeat bit by bit
   bool grouped_experts = true;  // all experts of a rank in one product
+  // Ranks of the tensor group that each attend to sequences of their own and hold all but the
+  // routed experts whole; budgets of tokens and sequences are those of one of them. 1: the group
+  // divides heads.
+  std::int32_t attention_ranks = 1;
   // 8-bit arithmetic keeps the weights of its products as 8-bit copies, before Blackwell with their
   // transposes; or the weights themselves are kept so.
   bool eight_bit_copies = false, eight_bit_weights = false;

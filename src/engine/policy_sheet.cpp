@@ -155,6 +155,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.number("memory_fraction", &p.memory_fraction);
   l.number("pool_share", &p.pool_share);
   l.flag("pool_tokens_option", &p.pool_tokens_option);
+  l.flag("captures_most", &p.captures_most);
   l.whole("block_tokens", &p.block_tokens);
   l.whole("latent_block_tokens", &p.latent_block_tokens);
   l.whole("state_page_alignment", &p.state_page_alignment);

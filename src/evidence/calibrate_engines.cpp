@@ -112,9 +112,8 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
   if (auto serve = std::get_if<Serve>(&s->job); serve && serve->concurrency.value_or(2) > 1)
     return std::nullopt;
   // So does a batch of unstated size, unless it is the largest throughput that was found.
-  if (auto batch = std::get_if<Batch>(&s->job); s->stack && batch && !batch->requests &&
-                                                !c.question.plan.micro_batch &&
-                                                row.text("stat") != "max")
+  if (auto batch = std::get_if<Batch>(&s->job);
+      s->stack && batch && !c.question.plan.micro_batch && row.text("stat") != "max")
     return std::nullopt;
   Plan plan;
   if (c.tuned) {
@@ -136,7 +135,8 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
     // come one by one, or as many as a pass holds.
     std::set<std::int32_t> batches{std::max(1, plan.micro_batch / std::max(1, plan.pipeline)),
                                    std::max(1, plan.micro_batch)};
-    if (const auto& batch = std::get<Batch>(s->job); s->stack && !batch.requests) {
+    if (const auto& batch = std::get<Batch>(s->job);
+        s->stack && (!batch.requests || *batch.requests > plan.micro_batch * plan.data)) {
       batches.insert(1);
       const double input = std::max<double>(1, static_cast<double>(batch.input_tokens));
       batches.insert(

@@ -17,6 +17,7 @@ struct Lengths {
   std::optional<std::int64_t> input, output, depth;
   double batch = 1;
   bool batch_stated = false;
+  std::optional<double> requests;  // of the whole run
 };
 
 Refusal missing(const char* column) { return {RefusalReason::input_missing, column}; }
@@ -121,6 +122,7 @@ std::optional<Refusal> steady(Case& c, Lengths n, Metric metric, double scale) {
     if (!n.input) return missing("input_len");
     if (!n.output) return missing("output_len");
     ask(c, *n.input, *n.output, std::nullopt);
+    c.question.job.requests = n.requests;
     c.tuned = true;  // the engine runs as many at once as it can hold
   } else {
     assume_short_prompt(c, n);
@@ -244,6 +246,8 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   p.tensor = degree(row, "tp");
   p.pipeline = degree(row, "pp");
   p.expert = degree(row, "ep");
+  if (row.flag("attention_dp")) p.attention_data = true;
+  if (const auto n = row.whole("max_sequences"); n && *n > 0) p.max_sequences = n;
   p.data = degree(row, "dp");
   const std::int64_t model_ranks = std::int64_t{p.tensor.value_or(1)} * p.pipeline.value_or(1);
   std::int64_t cards = row.whole("n_gpus").value_or(0);
@@ -279,6 +283,7 @@ CaseOrRefusal read_infer_case(const Row& row, const RowNames& names) {
   n.input = row.whole("input_len");
   n.output = row.whole("output_len");
   n.depth = row.whole("depth");
+  n.requests = row.number("requests");
   if (const Stack* source = source_stack(*c.model); source && source->fixed_length)
     n.input = source->fixed_length;
   if (const auto b = row.number("batch_or_concurrency"); b && *b >= 1) {

@@ -33,6 +33,7 @@ struct LayerWriter {
   void experts(const MixtureOfExperts& m);
   void dispatch(const char* name, double pairs, double width);
   void exchanged_experts(const MixtureOfExperts& m);
+  void gathered_experts(const MixtureOfExperts& m, std::int32_t ranks);
   void send_tokens(OperatorKind kind, const char* name, const MixtureOfExperts& m, Format format);
 
   void attention(const Attention& a);

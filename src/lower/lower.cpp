@@ -185,6 +185,40 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
   reduce_hidden("moe.reduce");
 }
 
+// The group brings the tokens of all its ranks together for the experts it divides, and each rank
+// takes back the sums of its own. Where experts multiply in 8 or 4 bit, tokens are rounded before
+// they travel (TensorRT-LLM, _torch/modules/fused_moe/fused_moe_cutlass.py).
+void LayerWriter::gathered_experts(const MixtureOfExperts& m, std::int32_t ranks) {
+  const double rows = tokens(), group = ranks, all = rows * group;
+  const double e = static_cast<double>(m.experts), active = static_cast<double>(m.active);
+  const double parts = std::max(1, pass.expert), slice = group / parts;
+  const double hit = experts_hit(e, active, all) / parts, pairs = all * active / parts;
+  linear("moe.router", m.router, 1, 1, rows);
+  if (m.latent_in) linear("moe.latent_in", *m.latent_in, 1, 1, rows);
+  const double width = static_cast<double>(m.up.in);
+  const bool narrow = !info(m.up.format).weight_only && bits_per_element(m.up.format) <= 8;
+  Operator op;
+  op.kind = OperatorKind::all_gather;
+  op.name = "moe.gather_tokens";
+  op.payload_bytes = all * width * (narrow ? element_bytes(m.up.format) : act());
+  op.ranks = ranks;
+  out.push_back(op);
+  expert_linear("moe.up", m.up, pairs, hit, slice, true);
+  if (m.gate) expert_linear("moe.gate", *m.gate, pairs, hit, slice, true);
+  elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1, 1);
+  expert_linear("moe.down", m.down, pairs, hit, slice, false);
+  elementwise("moe.permute", pairs * width, 2, 2);
+  op.kind = OperatorKind::reduce_scatter;
+  op.name = "moe.reduce";
+  op.payload_bytes = all * width * act();
+  out.push_back(op);
+  if (m.latent_out) linear("moe.latent_out", *m.latent_out, 1, 1, rows);
+  if (m.shared) {
+    mlp(*m.shared, nullptr);
+    if (m.shared_gate) linear("moe.shared_gate", *m.shared_gate, 1, 1, rows);
+  }
+}
+
 // Each rank routes its share of the tokens, sends them to the ranks of their experts, and gets the
 // sums back; the group's all-reduce before (scatter and gather) already brings tokens together.
 void LayerWriter::exchanged_experts(const MixtureOfExperts& m) {
@@ -263,7 +297,21 @@ double mean_keys(const Attention& a, const Pass& pass) {
   return keys_within(pass, a.window ? static_cast<double>(*a.window) : kNoWindow);
 }
 
-void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, OperatorList& out) {
+namespace {
+
+// What one rank does where the tensor group divides sequences.
+Pass own_share(const Pass& pass) {
+  Pass own = pass;
+  if (!pass.attention_data) return own;
+  own.sequences = std::max(1.0, pass.sequences / pass.tensor);
+  own.tensor = 1;
+  return own;
+}
+
+}  // namespace
+
+void lower_layer(const Stack& stack, const Layer& layer, const Pass& whole, OperatorList& out) {
+  const Pass pass = own_share(whole);
   LayerWriter w{stack, pass, out};
   for (const SubLayer& part : layer.parts) {
     if (auto n = std::get_if<Norm>(&part)) w.norm(*n, "norm");
@@ -274,11 +322,17 @@ void lower_layer(const Stack& stack, const Layer& layer, const Pass& pass, Opera
     if (auto m = std::get_if<RecurrentMixer>(&part)) w.recurrence(*m);
     if (auto m = std::get_if<StreamMixer>(&part)) w.streams(*m);
     if (auto m = std::get_if<Mlp>(&part)) w.mlp(*m, "mlp.reduce");
-    if (auto m = std::get_if<MixtureOfExperts>(&part)) w.experts(*m);
+    if (auto m = std::get_if<MixtureOfExperts>(&part)) {
+      if (whole.attention_data && whole.tensor > 1)
+        w.gathered_experts(*m, whole.tensor);
+      else
+        w.experts(*m);
+    }
   }
 }
 
-void lower_embedding(const Stack& stack, const Pass& pass, OperatorList& out) {
+void lower_embedding(const Stack& stack, const Pass& whole, OperatorList& out) {
+  const Pass pass = own_share(whole);
   LayerWriter w{stack, pass, out};
   Operator op;
   op.kind = OperatorKind::gather;
@@ -299,7 +353,8 @@ void lower_embedding(const Stack& stack, const Pass& pass, OperatorList& out) {
     w.linear("embedding.projection", stack.projections.front(), 1, 1, w.tokens());
 }
 
-void lower_head(const Stack& stack, const Pass& pass, OperatorList& out) {
+void lower_head(const Stack& stack, const Pass& whole, OperatorList& out) {
+  const Pass pass = own_share(whole);
   LayerWriter w{stack, pass, out};
   for (const Norm& n : stack.final_norms) w.norm(n, "final_norm");
   const double rows = pass.sequences * std::min(pass.logits_rows, pass.new_tokens) / pass.context;

@@ -25,6 +25,8 @@ struct Pass {
   std::int32_t expert_tensor = 0;    // training: ranks that divide one expert; 0: the tensor group
   bool heads_exchanged = false;      // context ranks divide heads while they attend (Ulysses)
   bool expert_inside_tensor = true;  // serving: EP divides the tensor group's experts
+  // The tensor group divides sequences and routed experts, and nothing else.
+  bool attention_data = false;
   // Tokens are divided over the tensor group and travel to the ranks of their experts.
   bool expert_kernels = false, low_latency_experts = false;
   bool sequence_parallel = false;  // all-gather + reduce-scatter instead of all-reduce

@@ -127,7 +127,7 @@ Result<MemoryModel> MemoryModel::prepare(const Model& model, const Job& job, con
     m.dropout_ = m.dropout_ || trains_with_dropout(*kind, m.engine_);
   for (int i = 0; i < kPreparedDegrees && (i == 0 || 1 << i <= m.most_ranks_); ++i) {
     for (std::size_t k = 0; k < kinds; ++k) m.shares_.push_back(m.kind_share(k, 1 << i));
-    m.ends_.push_back(m.end_share(1 << i));
+    m.ends_.push_back(m.end_share(m.engine_.attention_ranks > 1 ? 1 : 1 << i));
   }
   if (m.by_ggml()) m.totals_ = m.totals();
   if (m.by_ggml()) m.take_repacked(cluster);
@@ -159,12 +159,25 @@ ActivationRules MemoryModel::activation_rules(std::size_t kind, int tensor) cons
   return r;
 }
 
+// What a sequence keeps, on the mean over `ranks` of which one has it.
+static CacheShare dealt(CacheShare c, int ranks) {
+  c.heads /= ranks;
+  c.source_heads /= ranks;
+  c.side_bytes /= ranks;
+  c.sequence_elements /= ranks;
+  c.state_bytes /= ranks;
+  return c;
+}
+
 MemoryModel::KindShare MemoryModel::kind_share(std::size_t kind, int tensor) const {
   const Layer& layer = *kinds_[kind];
   const std::int64_t hidden = kind_stacks_[kind]->hidden;
   KindShare s;
-  s.weights = share_of(layer, tensor, rules_);
-  s.cache = cache_share(layer, caches_[kind], tensor, rules_);
+  // Ranks that divide sequences hold what they share whole, and the caches of their own.
+  const int divided = engine_.attention_ranks > 1 ? 1 : tensor;
+  s.weights = share_of(layer, divided, rules_);
+  s.cache = cache_share(layer, caches_[kind], divided, rules_);
+  if (divided < tensor) s.cache = dealt(s.cache, tensor);
   ActivationRules r = activation_rules(kind, tensor);
   s.experts = {experts_saved(layer, hidden, r), experts_saved_selective(layer, hidden, r), {}};
   for (int sp = 0; sp < 2; ++sp) {

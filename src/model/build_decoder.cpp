@@ -326,8 +326,10 @@ class LayerBuilder {
       m.shared = dense(l_.shared_width, l_.mlp_bias, f_.shared_gate, f_.shared_up, f_.shared_down);
     if (l_.shared_gate) m.shared_gate = linear(spec_.hidden, 1, f_.norm, Split::replicated);
     if (l_.expert_hidden > 0) {
-      m.latent_in = linear(spec_.hidden, h, f_.norm, Split::replicated);
-      m.latent_out = linear(h, spec_.hidden, f_.norm, Split::replicated);
+      // GGUF files keep norms in 32 bit, and quantise these as other matrices.
+      const Format f = f_.norm == Format::f32 ? f_.shared_up : f_.norm;
+      m.latent_in = linear(spec_.hidden, h, f, Split::replicated);
+      m.latent_out = linear(h, spec_.hidden, f, Split::replicated);
     }
     return m;
   }

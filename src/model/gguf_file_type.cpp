@@ -1,5 +1,6 @@
 // The rules are those of llama.cpp, src/llama-quant.cpp (llama_tensor_get_type), 2024-05 to 2025,
-// without an importance matrix.
+// without an importance matrix. Those of Unsloth's "dynamic" files (UD-Q4_K_XL) were read from logs
+// of their loading and from their sizes.
 
 #include "model/gguf_file_type.hpp"
 
@@ -29,9 +30,11 @@ constexpr std::array kFileTypes = {
     FileType{"Q3_K_M", Format::q3_k},     FileType{"Q3_K_S", Format::q3_k},
     FileType{"Q4_0", Format::q4_0},       FileType{"Q4_1", Format::q4_1},
     FileType{"Q4_K_M", Format::q4_k},     FileType{"Q4_K_S", Format::q4_k},
-    FileType{"Q5_0", Format::q5_0},       FileType{"Q5_1", Format::q5_1},
-    FileType{"Q5_K_M", Format::q5_k},     FileType{"Q5_K_S", Format::q5_k},
-    FileType{"Q6_K", Format::q6_k},       FileType{"Q8_0", Format::q8_0},
+    FileType{"Q4_K_XL", Format::q4_k},    FileType{"Q5_0", Format::q5_0},
+    FileType{"Q5_1", Format::q5_1},       FileType{"Q5_K_M", Format::q5_k},
+    FileType{"Q5_K_S", Format::q5_k},     FileType{"Q5_K_XL", Format::q5_k},
+    FileType{"Q6_K", Format::q6_k},       FileType{"Q6_K_XL", Format::q6_k},
+    FileType{"Q8_0", Format::q8_0},       FileType{"Q8_K_XL", Format::q8_0},
 };
 
 bool is_k_or_i(Format f) { return info(f).block_elements == 256; }
@@ -60,19 +63,39 @@ struct Rules {
   std::string_view type;
   Format base;
   std::int64_t layers;
+  bool sparse = false, hybrid = false;  // the model has experts, mixers
 
   bool is(std::initializer_list<std::string_view> names) const {
     return std::find(names.begin(), names.end(), type) != names.end();
   }
+  // Unsloth's dynamic types of models with experts: what every token reads is kept in 8 bit or, in
+  // the largest type, attention and mixers in 16; the experts' down projection gets a step more
+  // than gate and up. ikawrakow/ik_llama.cpp issue 1420 lists UD-Q6_K_XL of Qwen3.5-35B-A3B: 78
+  // matrices in Q6_K (gate and up of 39 layers), 264 in Q8_0, 90 in 16 bit. Sizes of seven such
+  // files of 2026 agree within 2 %. Dense models: as the medium type; mixers of hybrids in the
+  // largest type as above (Qwen3.6-27B, 33.31 GiB).
+  bool dynamic() const { return is({"Q4_K_XL", "Q5_K_XL", "Q6_K_XL", "Q8_K_XL"}); }
+  bool kept() const { return dynamic() && sparse; }
+  // Matrices that every token reads, attention's and mixers' among them.
+  Format common(Format f) const { return kept() && !info(f).floating ? Format::q8_0 : f; }
+  Format mixing(Format f) const {
+    return type == "Q8_K_XL" && (sparse || hybrid) ? Format::bf16 : common(f);
+  }
+  Format expert_down(Format f) const {
+    if (!kept()) return f;
+    if (base == Format::q4_k) return Format::q5_k;
+    return base == Format::q5_k ? Format::q6_k : Format::q8_0;
+  }
   bool low_iq() const { return is({"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M"}); }
 
   Format output() const {
+    if (kept()) return Format::q8_0;
     return info(base).floating || base == Format::q8_0 ? base : Format::q6_k;
   }
   Format embedding() const {
     if (is({"IQ2_XXS", "IQ2_XS", "IQ1_S", "IQ1_M"})) return Format::q2_k;
     if (is({"IQ2_S", "IQ2_M", "IQ3_XXS"})) return Format::iq3_s;
-    return base;
+    return common(base);
   }
   Format value(const LayerSpec& l, std::int64_t i) const {
     if (info(base).floating) return base;
@@ -94,7 +117,7 @@ struct Rules {
       f = i < 2 ? Format::q5_k : Format::q4_k;
     else if (type == "Q3_K_L" || (is({"IQ4_NL", "IQ4_XS"}) && shared))
       f = Format::q5_k;
-    else if (is({"Q4_K_M", "Q5_K_M"}) && more_bits(i, layers))
+    else if (is({"Q4_K_M", "Q5_K_M", "Q4_K_XL", "Q5_K_XL"}) && more_bits(i, layers))
       f = Format::q6_k;
     else if (type == "Q4_K_S" && i < 4)
       f = Format::q5_k;
@@ -136,7 +159,8 @@ struct Rules {
     if (type == "Q3_K_M") return i < layers / 16 ? Format::q5_k : Format::q4_k;
     if (type == "Q3_K_L") return Format::q5_k;
     if (type == "IQ3_M") return i < eighth ? Format::q4_k : base;
-    if (is({"Q4_K_M", "Q5_K_M"})) return more_bits(i, layers) ? Format::q6_k : base;
+    if (is({"Q4_K_M", "Q5_K_M", "Q4_K_XL", "Q5_K_XL"}))
+      return more_bits(i, layers) ? Format::q6_k : base;
     if (is({"Q4_K_S", "IQ4_NL", "IQ4_XS"})) return i < eighth ? Format::q5_k : base;
     if (type == "Q5_K_S" && i < eighth) return Format::q5_k;
     return base;
@@ -145,6 +169,8 @@ struct Rules {
 
 const FileType* find_type(std::string_view name) {
   std::string upper(name);
+  if (upper.size() > 3 && (upper.substr(0, 3) == "UD-" || upper.substr(0, 3) == "ud-"))
+    upper.erase(0, 3);  // UD-Q4_K_XL
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   const auto found = std::find_if(kFileTypes.begin(), kFileTypes.end(),
@@ -162,17 +188,17 @@ void store(std::optional<Norm>& n) {
 }
 
 void store(Mlp& m, const Rules& r, std::int64_t i) {
-  store(m.up, r.base);
-  store(m.gate, r.base);
-  store(m.down, r.down(i));
+  store(m.up, r.common(r.base));
+  store(m.gate, r.common(r.base));
+  store(m.down, r.common(r.down(i)));
 }
 
 void store(Attention& a, const Rules& r, const LayerSpec& l, std::int64_t i) {
-  store(a.q, r.query());
-  store(a.k, r.key(l));
-  store(a.v, r.value(l, i));
-  store(a.o, r.attention_output(l));
-  store(a.gate, r.base);
+  store(a.q, r.mixing(r.query()));
+  store(a.k, r.mixing(r.key(l)));
+  store(a.v, r.mixing(r.value(l, i)));
+  store(a.o, r.mixing(r.attention_output(l)));
+  store(a.gate, r.mixing(r.base));
   store(a.q_norm);
   store(a.k_norm);
 }
@@ -195,16 +221,16 @@ void store(Layer& layer, const Rules& r, std::int64_t i) {
     if (auto a = std::get_if<Attention>(&part)) store(*a, r, l, i);
     if (auto c = std::get_if<CrossAttention>(&part)) store(c->attention, r, l, i);
     if (auto a = std::get_if<LatentAttention>(&part)) {
-      store(a->q_down, r.base);
-      store(a->q_up, r.base);
-      store(a->kv_down, r.base);
-      store(a->kv_up, r.base);
-      store(a->o, r.attention_output(l));
+      store(a->q_down, r.mixing(r.base));
+      store(a->q_up, r.mixing(r.base));
+      store(a->kv_down, r.mixing(r.base));
+      store(a->kv_up, r.mixing(r.base));
+      store(a->o, r.mixing(r.attention_output(l)));
       store(a->q_norm);
       store(a->kv_norm);
     }
     if (auto m = std::get_if<RecurrentMixer>(&part)) {
-      for (MixerLinear& p : m->projections) store(p.linear, r.base);
+      for (MixerLinear& p : m->projections) store(p.linear, r.mixing(r.base));
       m->vector_format = Format::f32;
     }
     if (auto m = std::get_if<Mlp>(&part)) store(*m, r, i);
@@ -212,7 +238,7 @@ void store(Layer& layer, const Rules& r, std::int64_t i) {
       x->router.format = Format::f32;
       store(x->up, r.base);
       store(x->gate, r.base);
-      store(x->down, r.down(i));
+      store(x->down, r.expert_down(r.down(i)));
       if (x->shared) store(*x->shared, r, i);
     }
   }
@@ -241,7 +267,11 @@ std::optional<Format> gguf_base_format(std::string_view file_type) {
 bool apply_gguf_file_type(DecoderSpec& spec, std::string_view file_type) {
   const FileType* found = find_type(file_type);
   if (!found) return false;
-  const Rules rules{found->name, found->base, static_cast<std::int64_t>(spec.layers.size())};
+  Rules rules{found->name, found->base, static_cast<std::int64_t>(spec.layers.size())};
+  for (const LayerSpec& l : spec.layers) {
+    if (l.experts > 0) rules.sparse = true;
+    if (l.mixer) rules.hybrid = true;
+  }
   spec.weight_format = found->base;
   spec.norm_format = Format::f32;
   spec.head_format = for_row(rules.output(), spec.hidden);
@@ -252,17 +282,21 @@ bool apply_gguf_file_type(DecoderSpec& spec, std::string_view file_type) {
     const auto i = static_cast<std::int64_t>(n);
     LayerFormats& f = l.formats;
     f.norm = f.router = Format::f32;
-    f.q = for_row(rules.query(), spec.hidden);
-    f.k = for_row(rules.key(l), spec.hidden);
-    f.v = for_row(rules.value(l, i), spec.hidden);
-    f.o = for_row(rules.attention_output(l), l.heads * l.value_dim);
-    f.q_down = f.kv_down = f.indexer = for_row(found->base, spec.hidden);
-    f.kv_up = for_row(found->base, std::max<std::int64_t>(l.kv_lora_rank, 256));
-    f.gate = f.up = for_row(found->base, spec.hidden);
-    f.down = for_row(rules.down(i), l.ffn);
-    f.expert_gate = f.expert_up = f.shared_gate = f.shared_up = f.gate;
-    f.expert_down = for_row(rules.down(i), l.expert_width);
-    f.shared_down = for_row(rules.down(i), l.shared_width);
+    const Format mixed = rules.mixing(found->base);
+    f.q = for_row(rules.mixing(rules.query()), spec.hidden);
+    f.k = for_row(rules.mixing(rules.key(l)), spec.hidden);
+    f.v = for_row(rules.mixing(rules.value(l, i)), spec.hidden);
+    f.o = for_row(rules.mixing(rules.attention_output(l)), l.heads * l.value_dim);
+    f.q_down = f.kv_down = f.indexer = for_row(mixed, spec.hidden);
+    f.kv_up = for_row(mixed, std::max<std::int64_t>(l.kv_lora_rank, 256));
+    f.gate = f.up = for_row(rules.common(found->base), spec.hidden);
+    f.down = for_row(rules.common(rules.down(i)), l.ffn);
+    f.shared_gate = f.shared_up = f.gate;
+    f.expert_gate = f.expert_up = for_row(found->base, spec.hidden);
+    f.expert_down = for_row(rules.expert_down(rules.down(i)), l.expert_width);
+    f.shared_down = for_row(rules.common(rules.down(i)), l.shared_width);
+    if (l.mixer)
+      for (MixerLinear& p : l.mixer->projections) store(p.linear, mixed);
   }
   return true;
 }
@@ -274,7 +308,12 @@ std::optional<Model> in_gguf_file_type(const Model& model, std::string_view file
   for (Component& part : out.components) {
     auto* stack = std::get_if<Stack>(&part.body);
     if (!stack || part.role == ComponentRole::vision_tower) continue;
-    const Rules rules{found->name, found->base, stack->layers()};
+    Rules rules{found->name, found->base, stack->layers()};
+    for (const LayerRun& run : stack->runs)
+      for (const SubLayer& sub : run.layer.parts) {
+        if (std::holds_alternative<MixtureOfExperts>(sub)) rules.sparse = true;
+        if (std::holds_alternative<RecurrentMixer>(sub)) rules.hybrid = true;
+      }
     std::vector<LayerRun> runs;
     std::int64_t i = 0;
     for (const LayerRun& run : stack->runs) {

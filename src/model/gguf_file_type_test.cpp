@@ -41,6 +41,33 @@ TEST(GgufFileType, SizesAreThoseThatLlamaCppPrints) {
   EXPECT_NEAR(gib(seven, "Q8_0"), 6.67, 0.005);
 }
 
+TEST(GgufFileType, DynamicTypesKeepWhatEveryTokenReads) {
+  // Qwen3.5-35B-A3B as far as its attention layers go: 256 experts of 512, one shared.
+  DecoderSpec s = llama(40, 2048, 16, 2, 0, 248320);
+  for (LayerSpec& l : s.layers) {
+    l.mlp = MlpKind::experts;
+    l.experts = 256;
+    l.active = 8;
+    l.expert_width = l.shared_width = 512;
+  }
+  ASSERT_TRUE(apply_gguf_file_type(s, "UD-Q4_K_XL"));
+  const LayerFormats& f = s.layers[5].formats;
+  EXPECT_EQ(f.expert_gate, Format::q4_k);
+  EXPECT_EQ(f.expert_down, Format::q5_k);
+  EXPECT_EQ(f.shared_down, Format::q8_0);
+  EXPECT_EQ(f.q, Format::q8_0);
+  EXPECT_EQ(s.head_format, Format::q8_0);
+  // UD-Q6_K_XL: down projections in Q8_0 beside gates in Q6_K, as in the log of its loading.
+  ASSERT_TRUE(apply_gguf_file_type(s, "UD-Q6_K_XL"));
+  EXPECT_EQ(s.layers[5].formats.expert_up, Format::q6_k);
+  EXPECT_EQ(s.layers[5].formats.expert_down, Format::q8_0);
+  ASSERT_TRUE(apply_gguf_file_type(s, "UD-Q8_K_XL"));
+  EXPECT_EQ(s.layers[5].formats.q, Format::bf16);
+  // Without experts it is the medium type.
+  DecoderSpec dense = llama(32, 4096, 32, 8, 14336, 128256);
+  EXPECT_DOUBLE_EQ(gib(dense, "UD-Q4_K_XL"), gib(dense, "Q4_K_M"));
+}
+
 TEST(GgufFileType, ShortRowsFallBackToSmallBlocks) {
   DecoderSpec s = llama(4, 320, 5, 5, 832, 1000);
   ASSERT_TRUE(apply_gguf_file_type(s, "q4_k_m"));

@@ -45,6 +45,7 @@ struct PlanRequest {
   std::optional<std::int64_t> latent_mode;  // ik_llama.cpp's -mla: 0 caches heads, 1-3 the latent
   std::optional<double> attention_chunk_bytes;  // ik_llama.cpp's -amb; 0: no bound
   std::optional<bool> fused_experts;            // ik_llama.cpp's -fmoe
+  std::optional<bool> attention_data;           // see EnginePolicy::attention_ranks
   // Tokens of one forward: llama.cpp's n_ubatch, the token budget of a server's step.
   std::optional<std::int64_t> chunk_tokens;
   std::optional<std::int64_t> max_sequences;              // that a server ever batches

@@ -87,7 +87,7 @@ double mean_within(double pool, double z) {
 double most_sequences(const Tables& t, double pool, double z, bool open) {
   double most = open ? mean_within(pool, z) : pool;
   if (t.engine.max_sequences > 0)
-    most = std::min(most, static_cast<double>(t.engine.max_sequences));
+    most = std::min(most, static_cast<double>(t.engine.max_sequences * t.engine.attention_ranks));
   return std::max(1.0, most);
 }
 
@@ -303,7 +303,17 @@ void evaluate_batch(const Tables& t, const Batch& job, const Plan& plan, Evaluat
   e[Metric::prefill_tokens_per_second] = b * input / prefill * replicas;
   e[Metric::decode_tokens_per_second_user] = 1 / step;
   double rate = 0;
-  if (t.engine.batching == Batching::continuous && job.requests.value_or(1e300) > b * replicas) {
+  const double own = job.requests.value_or(0) / replicas;  // requests of a replica
+  if (t.engine.batching == Batching::continuous && job.requests && own > b) {
+    // Requests of one length that start together end together: so many waves, the last of what is
+    // left. Prompts take their turns between the steps.
+    const double waves = std::floor(own / b), rest = own - waves * b;
+    const double last = rest >= 1 ? decode_step_seconds(t, plan, rest) : 0;
+    rate = own /
+           (overhead + own * prompt_occupancy(t, plan) +
+            std::max(output, 1.0) * (waves * step + last)) *
+           replicas;
+  } else if (t.engine.batching == Batching::continuous && !job.requests) {
     // A finished request is replaced at once, so prompts and steps alternate for ever.
     // While some decode, prompts of others fill the pipeline.
     rate = 1 / (prompt_occupancy(t, plan) + std::max(output, 1.0) * step / b) * replicas;

@@ -43,6 +43,7 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
   p.activations = t.domain.activations;
   p.tensor = tensor;
   p.expert = expert;
+  p.attention_data = t.engine.attention_ranks > 1;
   p.absorbed_latent = t.engine.mla_absorbed;
   // Hand-written kernels fuse whatever launches them.
   p.fused_elementwise = t.engine.fusion != Fusion::none || t.engine.autograd == Autograd::fused;
@@ -65,7 +66,7 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
 double pass_tokens(const EnginePolicy& e) {
   // llama.cpp feeds the device in micro-batches, whatever the batch it accepts.
   return static_cast<double>(e.micro_batch_tokens > 0 ? e.micro_batch_tokens
-                                                      : e.max_batched_tokens);
+                                                      : e.max_batched_tokens * e.attention_ranks);
 }
 
 PromptPasses prompt_passes(double sequences, double input, double budget) {

@@ -36,10 +36,13 @@ std::size_t row_of(const Tables& t, const Plan& plan) {
          index_in(t.domain.expert, plan.expert);
 }
 
-// A captured graph exists for some batches only; others run the next larger one.
-double captured(const EnginePolicy& engine, double batch) {
+// A captured graph exists for some batches only; others run the next larger one. `most`: the
+// largest batch that the plan runs.
+double captured(const EnginePolicy& engine, double batch, double most) {
+  const double ranks = engine.attention_ranks;
   for (std::int64_t c : engine.capture_batches)
-    if (static_cast<double>(c) >= batch) return static_cast<double>(c);
+    if (const double graph = static_cast<double>(c) * ranks; graph >= batch)
+      return engine.captures_most && most >= batch ? std::min(graph, most) : graph;
   return batch;
 }
 
@@ -105,7 +108,13 @@ std::vector<std::int32_t> batches_of(const Model& model, const Job& job, const E
   const double input = std::max(1.0, static_cast<double>(fixed->input_tokens));
   need(1);
   need(asked);
-  need(captured(engine, asked / groups));
+  need(captured(engine, asked / groups, asked / groups));
+  if (fixed->requests) {
+    // What is left for the last wave.
+    const double own = *fixed->requests / std::max(1, plan.data);
+    const double rest = std::fmod(own, static_cast<double>(asked));
+    if (rest >= 1) need(captured(engine, rest / groups, asked / groups));
+  }
   need(std::max(1.0, std::floor(pass_tokens(engine) / input)));
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -115,7 +124,7 @@ std::vector<std::int32_t> batches_of(const Model& model, const Job& job, const E
 PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
   // A pipeline works on as many groups of sequences as it has stages.
   double groups = std::min(stages_at_once(t, plan), std::max(1.0, sequences));
-  double b = captured(t.engine, sequences / groups);
+  double b = captured(t.engine, sequences / groups, plan.micro_batch / groups);
   PassTime p = at_batch(t.inference, t.inference.decode, row_of(t, plan), b);
   return {p.layers, p.ends, t.device.engine.step_overhead_seconds, boundary_seconds(t, plan, b), b};
 }
