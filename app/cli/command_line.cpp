@@ -1,5 +1,6 @@
 // The only file that includes CLI11.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 
 #include "hardware/names.hpp"
@@ -40,6 +41,18 @@ Result<CommandLine> unknown_flag(const VerbInfo& verb, const std::string& writte
   return fail(ErrorCode::unknown_name, message(BaseMessage::unknown_name, "flag", name), "",
               !near ? message(AppMessage::see_help, verb.name)
                     : message(BaseMessage::nearest_name, dashed(*near)));
+}
+
+// The word behind a bare `flag`, taken out of `arguments`, of which the first is never taken.
+std::string word_behind(const std::vector<std::string>& words, const std::string& flag,
+                        std::vector<std::string>& arguments) {
+  const auto at = std::find(words.begin(), words.end(), flag);
+  if (at == words.end() || at + 1 == words.end() || arguments.size() < 2) return "";
+  const auto word = std::find(arguments.begin() + 1, arguments.end(), at[1]);
+  if (word == arguments.end()) return "";
+  std::string out = *word;
+  arguments.erase(word);
+  return out;
 }
 
 }  // namespace
@@ -104,8 +117,10 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
       text.clear();
       for (const std::string& t : texts) text += (text.empty() ? "" : "\n") + t;
     }
-    // A bare --explain means all of it.
-    if (s.flag->kind == ValueKind::optional && text == "true") text.clear();
+    // A bare --explain means all of it; with a word behind it that is one argument too many, that
+    // word's part.
+    if (s.flag->kind == ValueKind::optional && text == "true")
+      text = word_behind(words, s.name, out.arguments);
     out.given.push_back({s.flag, s.name, text});
   }
   return out;

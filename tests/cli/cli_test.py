@@ -43,6 +43,15 @@ class Cli(unittest.TestCase):
         self.assertEqual((code, out), (2, ""))
         self.assertRegex(err, r"^trigon: unknown hardware")
 
+    def test_explain_takes_its_term_behind_a_space_too(self):
+        fit = ["fit", "llama-3.1-8b", "--on", "rtx-4090"]
+        joined = self.run_it(*fit, "--explain=kv_cache")
+        self.assertIn("memory.kv_cache", joined[1])
+        self.assertEqual(self.run_it(*fit, "--explain", "kv_cache"), joined)
+        # The first argument is the model wherever it stands.
+        self.assertEqual(self.run_it("fit", "--explain", "llama-3.1-8b", "--on", "rtx-4090"),
+                         self.run_it(*fit, "--explain"))
+
     def test_a_closed_pipe_ends_quietly(self):
         read, write = os.pipe()
         os.close(read)
