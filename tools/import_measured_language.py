@@ -57,11 +57,37 @@ def queued(r):
 BOARDS = {"Arc Pro B60 Dual 48G": 2}
 
 
+# Watts that NVIDIA's submissions in MaxQ set (mlcommons/inference_results_v4.1, closed/NVIDIA/configs/
+# llama2-70b/Offline: power_limit).
+MAX_Q = {"H100-SXM-80GB": "450", "H200-SXM-141GB": "500", "H100-NVL-94GB": "350"}
+
+
+def mlperf(r):
+    """What MLPerf's logs of language models leave to the code that was submitted with them."""
+    if r["engine"] == "TensorRT" and r["model"] in ("llama2-70b", "mixtral-8x7b") \
+            and not r["weight_format"] and "STARTING weight type" in r["notes"]:
+        # closed/NVIDIA/configs/{llama2-70b,mixtral-8x7b} of v4.1: use_fp8 on every system; the first
+        # B200 ran FP4 (NVIDIA, "Blackwell platform sets new LLM inference records", 2024-08).
+        r["weight_format"] = "fp4" if r["gpu"].startswith(("B200", "GB200")) else "fp8"
+        if "MaxQ" in r["source"]:
+            r["power_cap_w"] = MAX_Q.get(r["gpu"], "")
+    if "reference-gpu-vllm" in r["source"] and r["model"] == "whisper":
+        # mlcommons/inference speech2text/reference_SUT.py: one worker generates for one query at a time,
+        # in bfloat16 on one card.
+        r["weight_format"], r["batch_or_concurrency"], r["n_gpus"] = "bf16", "1", "1"
+    if r["engine"] == "TensorRT" and r["model"] == "deepseek-r1" and r["n_gpus"] == "8":
+        # TensorRT-LLM, docs/source/blogs/Best_perf_practice_on_DeepSeek-R1: most throughput of eight
+        # cards by --tp 8 --ep 8 with enable_attention_dp.
+        r["tp"], r["ep"], r["attention_dp"] = "8", "8", "1"
+
+
 def infer(r):
     text = r["notes"]
     if "perf-overview.md" in r["source"] and r["engine"] == "TensorRT-LLM" \
             and not r["batch_or_concurrency"].isdigit():
         queued(r)
+    if r["source"].startswith("github:mlcommons/"):
+        mlperf(r)
     if r["gpu"] in BOARDS:
         r["n_gpus"] = str(BOARDS[r["gpu"]] * int(r["n_gpus"]))
     if r["engine"] == "llama.cpp":

@@ -205,11 +205,13 @@ Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibrati
 Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
                                       std::string_view engine, bool training,
                                       std::string_view weight_class, Format weights,
-                                      std::string_view library) {
+                                      std::string_view library, bool eager) {
   auto d = make_operator_device(cluster, calibration);
   if (!d) return d;
-  auto eng = calibration.engine(
-      engine_subject(engine, *cluster.accelerator, training, weight_class, weights, library));
+  EngineSubject subject =
+      engine_subject(engine, *cluster.accelerator, training, weight_class, weights, library);
+  subject.eager = eager;
+  auto eng = calibration.engine(subject);
   if (!eng) return tl::unexpected(eng.error());
   d->engine = *eng;
   if (cluster.accelerator->kind == DeviceKind::cpu)

@@ -46,7 +46,7 @@ void accumulate_in_half(DeviceModel& d);
 Result<DeviceModel> make_device_model(const Cluster& cluster, const Calibration& calibration,
                                       std::string_view engine, bool training,
                                       std::string_view weight_class, Format weights,
-                                      std::string_view library = {});
+                                      std::string_view library = {}, bool eager = false);
 
 // With the coefficients of operators and links, and no engine's.
 Result<DeviceModel> make_operator_device(const Cluster& cluster, const Calibration& calibration);

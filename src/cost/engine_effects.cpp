@@ -69,6 +69,14 @@ double largest(EngineKind k, EngineParameter p) {
 }
 
 double largest(const EngineSubject& s, EngineParameter p) {
+  // A server's layer over a prompt is about 15 kernels: 2 norms, 4 products, rotation, cache,
+  // attention, activation and what quantises before products, each launched in 10 us from Python
+  // (PyTorch, "Accelerating PyTorch with CUDA Graphs": 8 us and more of CPU time for an operation).
+  constexpr double kServedLayer = 15 * 1e-5;
+  // An eager one is 50 (src/step/prepare.cpp), whose modules take up to 60 us an operation.
+  constexpr double kEagerLayer = 50 * 6e-5;
+  if (s.kind == EngineKind::serve && p == EngineParameter::layer_overhead)
+    return s.eager ? kEagerLayer : kServedLayer;
   constexpr double kMostOfTables = 1.1;
   // The tables time FP8 by kernels of servers, 0.518 of an H100's peak, where a library's reach
   // 0.709 (stas00/ml-engineering, MAMF); and a tenth.

@@ -99,6 +99,7 @@ struct EngineSubject {
   Format format = Format::unknown;  // of most weights
   std::string_view library;         // of kernels that several engines share; empty: its own
   bool own_products = false;        // EnginePolicy::own_products
+  bool eager = false;               // a framework launches each operation of a layer by itself
 };
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
                              std::string_view weight_class, Format format,

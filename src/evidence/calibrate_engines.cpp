@@ -183,6 +183,7 @@ std::optional<Fitted> fitted_case(const Catalogues& all, const Calibration& neut
                              weight_class(*s->model, domain), stored_format(*s->model, domain),
                              *engines.insert(s->engine.library).first);
   f.subject.own_products = s->engine.own_products;
+  f.subject.eager = s->engine.launch == Launch::eager;
   f.source = row.repository();
   f.model_family = row.model_family();
   f.group = f.source + " / " + std::string(row.text("metric"));

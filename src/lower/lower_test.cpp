@@ -367,6 +367,35 @@ TEST(Lower, TokensTravelToExpertsOnOtherNodes) {
   EXPECT_DOUBLE_EQ(one(ops, "moe.router").flops * 8, one(sums, "moe.router").flops);
 }
 
+TEST(Lower, RanksThatDivideSequencesGatherTokensForTheirExperts) {
+  Model m = test::mixtral_8x7b();
+  Pass p;
+  p.sequences = 64;
+  p.tensor = p.expert = 8;
+  const OperatorList sums = layer_of(m, p);
+  p.attention_data = true;
+  const OperatorList ops = layer_of(m, p);
+  // Eight tokens a rank meet the whole of attention; nothing is summed over the group.
+  const Operator q = one(ops, "attention.q");
+  EXPECT_DOUBLE_EQ(q.m, 8);
+  EXPECT_DOUBLE_EQ(q.n, 4096);
+  EXPECT_DOUBLE_EQ(q.flops, one(sums, "attention.q").flops);
+  EXPECT_TRUE(named(ops, "attention.reduce").empty());
+  EXPECT_DOUBLE_EQ(one(ops, "attention.scores").flops, one(sums, "attention.scores").flops);
+  // All 64 tokens come to the rank's one expert in 16 bit, and the sums go back.
+  const Operator gather = one(ops, "moe.gather_tokens");
+  EXPECT_EQ(gather.kind, OperatorKind::all_gather);
+  EXPECT_EQ(gather.ranks, 8);
+  EXPECT_DOUBLE_EQ(gather.payload_bytes, 64 * 4096 * 2);
+  EXPECT_EQ(one(ops, "moe.reduce").kind, OperatorKind::reduce_scatter);
+  EXPECT_DOUBLE_EQ(one(ops, "moe.up").flops, one(sums, "moe.up").flops);
+  EXPECT_DOUBLE_EQ(one(ops, "moe.up").weight_bytes, one(sums, "moe.up").weight_bytes);
+  // Experts alone are divided: a group of one is a plain rank.
+  p.tensor = p.expert = 1;
+  const OperatorList alone = layer_of(m, p);
+  EXPECT_TRUE(named(alone, "moe.gather_tokens").empty());
+}
+
 TEST(Lower, WindowsAreThoseThatBind) {
   Model m = test::mixtral_8x7b();
   Stack& s = std::get<Stack>(m.components[0].body);

@@ -81,6 +81,22 @@ TEST(MemoryModel, ExpertsFollowTheExpertDegree) {
   EXPECT_GT(at(m, expert)[MemoryTerm::weights], at(m, tensor)[MemoryTerm::weights]);
 }
 
+TEST(MemoryModel, RanksThatDivideSequencesHoldAllButExperts) {
+  Model model = test::mixtral_8x7b();
+  EnginePolicy e = plain_engine();
+  Plan one, group;
+  group.tensor = group.expert = 8;
+  group.micro_batch = 16;
+  const double cache = at(prepared(model, serve(100, 100), 8, e), group)[MemoryTerm::kv_cache];
+  const double whole = at(prepared(model, serve(100, 100), 8, e), one)[MemoryTerm::weights];
+  e.attention_ranks = 8;
+  const RankMemory rank = at(prepared(model, serve(100, 100), 8, e), group);
+  const double experts = 32 * 8 * 3.0 * 4096 * 14336 * 2;
+  EXPECT_DOUBLE_EQ(rank[MemoryTerm::weights], whole - experts * 7 / 8);
+  // Two whole sequences take what an eighth of the heads of sixteen do.
+  EXPECT_DOUBLE_EQ(rank[MemoryTerm::kv_cache], cache);
+}
+
 TEST(MemoryModel, PipelineStagesCarryTheirEnds) {
   Model model = test::llama31_8b();
   MemoryModel m = prepared(model, serve(100, 100), 8, plain_engine());

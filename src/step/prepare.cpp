@@ -347,9 +347,9 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
   for (const Stack* s : stacks_in_order(model)) t.layers += static_cast<double>(s->layers());
   if (!t.stack) t.layers = 1;
   bool training = std::holds_alternative<Train>(job) || std::holds_alternative<FineTune>(job);
-  auto device =
-      make_device_model(cluster, calibration, engine.id, training, weight_class(model, domain),
-                        stored_format(model, domain), engine.library);
+  auto device = make_device_model(cluster, calibration, engine.id, training,
+                                  weight_class(model, domain), stored_format(model, domain),
+                                  engine.library, engine.launch == Launch::eager);
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
   take_products(t);

@@ -199,6 +199,34 @@ TEST_F(Serving, OneRequestAloneWaitsForNobody) {
   EXPECT_EQ(e.sequences_held, 1);
 }
 
+TEST_F(Serving, QueuedRequestsRunInWaves) {
+  Batch job;
+  job.input_tokens = job.output_tokens = 100;
+  job.requests = 600;
+  t.engine.batching = Batching::continuous;
+  t.job = job;
+  remember();
+  plan.micro_batch = 256;
+  // Two waves of 256 and one of 88, each of 100 steps, and 600 prompts of 50 ms between them.
+  const double seconds = 600 * 0.05 + 100 * (2 * step_of(256) + step_of(88));
+  EXPECT_NEAR(evaluate(t, plan)[Metric::requests_per_second], 600 / seconds, 1e-9);
+  // Without a number of requests it never ends.
+  job.requests.reset();
+  t.job = job;
+  EXPECT_NEAR(evaluate(t, plan)[Metric::requests_per_second], 1 / (0.05 + 100 * step_of(256) / 256),
+              1e-9);
+}
+
+TEST_F(Serving, TheLargestBatchMayHaveItsOwnGraph) {
+  t.engine.capture_batches = {64, 256};
+  plan.micro_batch = 100;
+  EXPECT_NEAR(decode_step_seconds(t, plan, 100), step_of(256), 1e-12);
+  t.engine.captures_most = true;
+  EXPECT_NEAR(decode_step_seconds(t, plan, 100), step_of(100), 1e-12);
+  EXPECT_NEAR(decode_step_seconds(t, plan, 80), step_of(100), 1e-12);
+  EXPECT_NEAR(decode_step_seconds(t, plan, 60), step_of(64), 1e-12);
+}
+
 TEST_F(Serving, AClosedLoopKeepsItsRequests) {
   for (double c : {4.0, 16.0, 64.0, 200.0}) {
     ask(std::nullopt, 100, 100, c);
