@@ -98,10 +98,20 @@ def infer(r):
         if "vulkan" in backend:
             # Two drivers, two shader compilers.
             r["engine"] = "llama.cpp Vulkan" + (" AMDVLK" if "amdvlk" in backend else "")
+    if "kyuz0/amd-strix-halo-toolboxes@" in r["source"] and "__longctx" in r["source"]:
+        # benchmark/run_benchmarks.sh: behind a long context -ub 512 on Vulkan, else -ub 2048.
+        r["ubatch"] = "512" if "vulkan" in r["source"] else "2048"
+    if r["engine"] == "whisper.cpp":
+        m = re.match(r"([\d.]+)\b.*?(?:FA=([01]))?$", r["engine_version"])
+        if m:
+            r["engine_version"], r["fa"] = m[1], m[2] or r.get("fa", "")
     if r["engine"] == "AutoAWQ" and "kernel GEMV" in text:
         r["engine"] = "AutoAWQ GEMV"
     if r["engine"] == "AutoAWQ" and r["engine_version"].startswith("IPEX"):
         r["engine"] = "AutoAWQ IPEX"
+    if r["source"].endswith(":README.md") and r["engine"] in ("AutoAWQ", "AutoAWQ GEMV") and r["n_gpus"] == "1":
+        # "Tested with AutoAWQ version 0.1.6"; Mixtral on two cards came later, with 0.2.
+        r["engine_version"] = "0.1.6"
     if r["engine"].startswith("AutoAWQ") and r["metric"] == "prefill_tok_s":
         r["span"] = "first"  # examples/benchmark.py times the first forward pass of the process
     r["engine"] = WRAPPED.get(r["engine"], r["engine"])

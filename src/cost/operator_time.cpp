@@ -69,6 +69,15 @@ double warm(const DeviceModel& d, double bytes) {
   return bytes * (share / d.operators.stream.warm_speedup + 1 - share);
 }
 
+// A matrix that kernels read again for each row: as far as the last-level cache holds it, at the
+// rate that multiprocessors read the cache with.
+double read_again(const DeviceModel& d, const Operator& op) {
+  if (op.again_bytes <= 0 || d.l2_bytes <= 0) return op.again_bytes;
+  const double faster = std::max(1.0, d.operators.attention.warm_rate * d.sm_count / d.bandwidth);
+  const double held = resident(d, op.row_bytes);
+  return op.again_bytes * (held / faster + 1 - held);
+}
+
 OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   const MatrixPath path = matrix_path(d, op);
   const MathClass cls = path == MatrixPath::fp8_block ? MathClass::fp8
@@ -101,6 +110,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
                                     (c.widened_per_second * d.engine.compute_factor));
   double bytes = op.timed_alone ? warm(d, op.weight_bytes + op.data_bytes)
                                 : op.weight_bytes + beyond_cache(d, op.data_bytes);
+  bytes += read_again(d, op);
   double memory = std::max(stream_seconds(d, bytes), bytes / d.bandwidth);
   double latency = d.operators.launch_seconds + c.latency_seconds;
   if (op.kind == OperatorKind::grouped_gemm) latency += d.operators.grouped_latency_seconds;

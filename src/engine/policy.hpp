@@ -209,6 +209,9 @@ struct EnginePolicy {
   bool remainder_last = false;       // layers that do not divide over stages go to the last one
   // Passes of prompts that may be inside a pipeline at once; 0: as many as it has stages.
   std::int64_t pipeline_passes = 0;
+  // Kernels that one host thread launches for a layer of a prompt, of quantised and of 16-bit
+  // weights, on one device after the other; 0: not counted, no queue holds them up.
+  std::int64_t quantised_launches = 0, half_launches = 0;
   // A quantised matrix without integer products is widened to 16 bit first where it meets so many
   // rows; 0: kernels widen it as they multiply.
   std::int64_t widened_rows = 0;

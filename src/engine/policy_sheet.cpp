@@ -258,6 +258,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.number("pipeline_input_copies", &p.pipeline_input_copies);
   l.flag("remainder_last", &p.remainder_last);
   l.whole("pipeline_passes", &p.pipeline_passes);
+  l.whole("quantised_launches", &p.quantised_launches);
+  l.whole("half_launches", &p.half_launches);
   l.whole("widened_rows", &p.widened_rows);
   l.whole("gathered_rows", &p.gathered_rows);
   l.choice("expert_kernels_across_nodes", kExpertKernels, &p.expert_kernels_across_nodes);

@@ -45,8 +45,11 @@ void LayerWriter::linear(const char* name, const Linear& l, double column_ranks,
 // Matrices of a weight-only format that meet many rows are unpacked into memory, once for each
 // pass, and multiplied from there.
 void LayerWriter::widen(Operator& product, double rows) {
-  if (pass.row_products && info(product.weights).weight_only)
-    product.weight_bytes *= std::max(1.0, rows);
+  if (pass.row_products && info(product.weights).weight_only) {
+    product.row_bytes = product.weight_bytes;
+    product.again_bytes = product.weight_bytes * std::max(0.0, rows - 1);
+    return;
+  }
   if (pass.widened_rows <= 0 || rows < pass.widened_rows || !info(product.weights).weight_only)
     return;
   const double elements = product.weight_bytes / element_bytes(product.weights);

@@ -85,7 +85,9 @@ TEST(Kernels, MatrixVectorKernelsReadTheMatrixForEachRow) {
   const Operator shared = *find(layer_of(quantised(), p), "attention.q");
   p.row_products = true;
   const Operator alone = *find(layer_of(quantised(), p), "attention.q");
-  EXPECT_DOUBLE_EQ(alone.weight_bytes, 64 * shared.weight_bytes);
+  EXPECT_DOUBLE_EQ(alone.weight_bytes, shared.weight_bytes);
+  EXPECT_DOUBLE_EQ(alone.again_bytes, 63 * shared.weight_bytes);
+  EXPECT_DOUBLE_EQ(alone.row_bytes, shared.weight_bytes);
 }
 
 TEST(Kernels, ExpertsAreGatheredLoopedOverOrGrouped) {

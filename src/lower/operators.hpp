@@ -45,7 +45,8 @@ struct Operator {
   bool scores_kept = false;  // scores lie in memory until the backward pass
   bool matrix_form = false;  // scan: products of chunks on the matrix units, else token by token
   // Elementwise: bytes read once more, from the last-level cache where the rows that are worked on
-  // at one time fit; a row has so many bytes.
+  // at one time fit; a row has so many bytes. Products: a matrix of `row_bytes` that is read once
+  // more for each further row.
   double again_bytes = 0, row_bytes = 0;
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/card_parts.hpp"
+#include "step/launch_queue.hpp"
+
 namespace trigon {
 
 PassTime at_batch(const InferenceTables& i, const std::vector<PassTime>& table, std::size_t row,
@@ -129,6 +132,33 @@ PassParts decode_parts(const Tables& t, const Plan& plan, double sequences) {
   return {p.layers, p.ends, t.device.engine.step_overhead_seconds, boundary_seconds(t, plan, b), b};
 }
 
+// Launches of one pass on one device against those that its queue holds: some 1,024 on NVIDIA's
+// cards (developer forum, "CUDA stream are blocked when luanch lots of kernels (>1000)"). 0: the
+// engine's are not counted.
+double queue_share(const Tables& t, const Plan& plan, double stages) {
+  constexpr double kQueue = 1024;
+  if (!t.device.accelerator || t.device.accelerator->vendor != "nvidia") return 0;
+  const bool wide =
+      bits_per_element(plan.weights) >= 16 && bits_per_element(t.model->weight_format) >= 16;
+  const auto launches = wide ? t.engine.half_launches : t.engine.quantised_launches;
+  return static_cast<double>(launches) * t.layers / stages / kQueue;
+}
+
+// Layers of each card against their mean: ggml deals them, and the head behind them, by the cards'
+// shares.
+std::vector<double> dealt_work(const Tables& t, const Plan& plan) {
+  const auto layers = static_cast<std::int64_t>(t.layers);
+  const CardParts parts(plan.card_shares, plan.pipeline);
+  std::vector<double> work;
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    const LayerRange r = parts.layers(layers + 1, stage);
+    const auto held =
+        std::min<std::int64_t>(r.end, layers) - std::min<std::int64_t>(r.begin, layers);
+    work.push_back(static_cast<double>(held) * plan.pipeline / t.layers);
+  }
+  return work;
+}
+
 // The same until the last of them is through the pipeline: passes follow each other stage by
 // stage, so n of them take (n + p - 1) / (n p) of the time they take one after another. Where only
 // w < p may be inside, the next w enter when the first of those before them is through.
@@ -141,7 +171,10 @@ PassParts prefill_parts(const Tables& t, const Plan& plan, double sequences) {
     inside = std::min(stages, static_cast<double>(t.engine.pipeline_passes));
   const double last = std::ceil(n) - 1;
   const double started = std::floor(last / inside) * stages + std::fmod(last, inside);
-  double share = (started + stages) / (std::ceil(n) * stages);
+  double span = started + stages;
+  if (const double launches = queue_share(t, plan, stages); stages > 1 && launches > 0)
+    span = queued_span({dealt_work(t, plan), std::ceil(n), inside, launches});
+  const double share = span / (std::ceil(n) * stages);
   return {work.layers * share, work.ends * share, work.overhead * share, work.sends * share,
           sequences};
 }
