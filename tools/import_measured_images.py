@@ -17,6 +17,21 @@ EFFICIENTNETS = ("efficientnet-b0", "efficientnet-b4", "efficientnet-widese-b0",
 # EfficientNet for TensorFlow 2: the line of README.md at which a table of training starts.
 EFFICIENTNET_V1_TABLES = {"435": "b0", "443": "b0", "451": "b4", "459": "b4"}
 
+# Training batches of a card in DeepLearningExamples where the tables do not print them: mixed
+# precision, full precision. PyTorch/Classification/ConvNets/configs.yml, which `launch.py --platform`
+# reads; MxNet/Classification/RN50v1.5/README.md, "Training performance results".
+EXAMPLES_BATCHES = {
+    ("PyTorch", "ConvNets/resnet50v1.5"): {"A100": (256, 256), "V100": (256, 112)},
+    ("PyTorch", "ConvNets/resnext101-32x4d"): {"A100": (128, 128), "V100": (128, 64)},
+    ("PyTorch", "ConvNets/se-resnext101-32x4d"): {"A100": (128, 128), "V100": (112, 64)},
+    ("MxNet", "RN50v1.5"): {"A100": (256, 256), "V100": (192, 96)},
+}
+# Scripts whose mixed precision runs channels last: `memory_format: nhwc` in that file;
+# PyTorch/Detection/SSD/main.py (`--data-layout`, "recommended to use channels_first with --no-amp");
+# PyTorch/Segmentation/MaskRCNN, maskrcnn_benchmark/config/defaults.py (NHWC).
+CHANNELS_LAST = ("ConvNets/resnet50v1.5", "ConvNets/resnext101-32x4d",
+                 "ConvNets/se-resnext101-32x4d", "SSD", "MaskRCNN")
+
 
 class Images:
     def __init__(self):
@@ -34,6 +49,8 @@ class Images:
             row["model"], row["image"] = "efficientnetv2_s", "224"
 
     def examples(self, name, row):
+        if name == "train":
+            self.batch_and_layout(row)
         if row["model"] == "efficientnet":
             table = (row["source"], row["gpu"], row["notes"])
             batch = int(row["batch_or_concurrency"])
@@ -54,6 +71,15 @@ class Images:
         elif row["model"] == "ConvNets/efficientnet_v2":
             # Only the small one is timed; its side grows while it trains, so the row is weak.
             row["model"], row["trust"] = "tf_efficientnetv2_s", row["trust"] or "low"
+
+    def batch_and_layout(self, row):
+        framework = row["source"].split(" ")[1].split("/")[0]
+        full = row["precision"] in ("tf32", "fp32")
+        batches = EXAMPLES_BATCHES.get((framework, row["model"]), {}).get(row["gpu"][:4])
+        if batches and not row["micro_batch"]:
+            row["micro_batch"] = str(batches[full])
+        if framework == "PyTorch" and row["model"] in CHANNELS_LAST and not full:
+            row["layout"] = "channels_last"
 
 
 def timm(row):

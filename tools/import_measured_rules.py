@@ -237,6 +237,10 @@ def train(r):
         # The scripts ask for mixed precision by `--amp-run`, train.py knows `--amp` and ignores the
         # rest: logs of the FP16 tables say "amp : False", and both tables have the same speeds.
         r["precision"] = "fp32-or-tf32"
+    if has(r, "NVIDIA/DeepLearningExamples TensorFlow") and r["precision"] == "fp32" and \
+            r["gpu"].startswith("A100"):
+        # TensorFlow's default there (tf.config.experimental.enable_tensor_float_32_execution).
+        r["precision"] = "tf32"
     if r["precision"] == "bf16-amp":
         r["precision"] = "bf16"
     if r["precision"].startswith("fp32-or-tf32"):

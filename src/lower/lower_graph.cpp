@@ -360,8 +360,10 @@ class GraphWriter {
     in.weight_bytes = in.n * in.k * element_bytes(pass_.weights);
     in.data_bytes = (in.m * in.k + in.m * in.n) * element;
     emit(in);
+    // One call of the framework runs all steps (cuDNN: J. Appleyard et al., arXiv:1604.01946).
     Operator step = in;
     step.name = "recurrence.step";
+    step.called = false;
     step.m = pass_.items;
     step.n = width;
     step.k = d(r.hidden);

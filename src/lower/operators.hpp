@@ -31,8 +31,9 @@ struct Operator {
   OperatorKind kind = OperatorKind::gemm;
   const char* name = "";  // "attention.q", as in docs and derivations
   double m = 0, n = 0, k = 0;
-  double groups = 1;  // gemm: products of their own; convolution: channel groups, n and k of one
-  double repeat = 1;  // the same operator so many times, one after another
+  double groups = 1;   // gemm: products of their own; convolution: channel groups, n and k of one
+  double repeat = 1;   // the same operator so many times, one after another
+  bool called = true;  // by the framework; else by the library that runs the operator before it
   Format weights = Format::bf16;      // what the stored matrix is in
   Format activations = Format::bf16;  // what it is multiplied with
   double flops = 0;

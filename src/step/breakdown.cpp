@@ -116,7 +116,7 @@ CostedPass items_at(const Tables& t, double items) {
     double launches = 0;
     for (const Operator& op : ops) {
       add(out, t, op, runs * op.repeat, t.model->components.size() > 1 ? c.name : std::string());
-      launches += runs * op.repeat;
+      launches += op.called ? runs * op.repeat : 0;
     }
     out.host_floor += beyond(t.device, seconds_of(out, from),
                              launches * t.device.engine.operator_overhead_seconds);

@@ -62,7 +62,7 @@ CostedPass graph_passes(const Tables& t, const Plan& plan, double m) {
       if (trained) time.backward = backward_time(t.device, op, !t.train.frozen_base);
       add_both(out, t, op, m * op.repeat, time,
                t.model->components.size() > 1 ? c.name : std::string());
-      launches += op.repeat;
+      launches += op.called ? op.repeat : 0;
     }
     out.host_floor +=
         host_of(t.device, out, from, m * launches * t.device.engine.operator_overhead_seconds);

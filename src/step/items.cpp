@@ -13,7 +13,7 @@ namespace {
 // A pass takes as long as the device works, or as the host needs to launch it all.
 double pass_seconds(const DeviceModel& d, const OperatorList& ops) {
   double launches = 0;
-  for (const Operator& op : ops) launches += op.repeat;
+  for (const Operator& op : ops) launches += op.called ? op.repeat : 0;
   return with_host(d, list_seconds(d, ops), launches * d.engine.operator_overhead_seconds);
 }
 
@@ -159,7 +159,7 @@ void fill_item_training(Tables& t) {
           backward.input += op.repeat * back.input;
           backward.weight += op.repeat * back.weight;
         }
-        launches += op.repeat;
+        launches += op.called ? op.repeat : 0;
       }
       const double host = launches * t.device.engine.operator_overhead_seconds;
       LayerWork& work = passes[b].layers;
