@@ -94,6 +94,8 @@ std::vector<Flag> make() {
       {"mla", "", K::whole, "MODE", M::doc_mla, "", 0, 3, kJobs, plan, false},
       {"attention-max-batch", "amb", K::whole, "MIB", M::doc_amb, "", 0, 1e6, kJobs, plan, false},
       {"fused-moe", "fmoe", K::choice, "on|off", M::doc_fused_moe, "", 1, 0, kJobs, plan, false},
+      {"attention-dp", "enable-attention-dp enable-dp-attention", K::on_off, "",
+       M::doc_attention_dp, "", 1, 0, kJobs, plan, false},
       {"tp", "", K::whole, "N", M::doc_tp, "", 1, 65536, kJobs, plan, false},
       {"pp", "", K::whole, "N", M::doc_pp, "", 1, 65536, kJobs, plan, false},
       {"dp", "", K::whole, "N", M::doc_dp, "", 1, 65536, kJobs, plan, false},

@@ -173,6 +173,7 @@ void read_plan(Reader& r, Asking& a) {
   if (mebibytes_at_once)
     plan.attention_chunk_bytes = mebibytes(static_cast<double>(*mebibytes_at_once)).in_base();
   plan.fused_experts = switched(s, "fused-moe");
+  if (s.on("attention-dp")) plan.attention_data = true;
   if (const Setting* o = s.find("recipe")) plan.recipe = recipe_of(o->text);
   if (s.on("reference-model")) plan.reference = true;
   r.take("loss-chunks", parse_whole, plan.loss_chunks);

@@ -40,6 +40,14 @@ std::optional<Error> refused_switches(const EnginePolicy& engine, const PlanRequ
   if (of_ik && (training || !engine.latent_expanded))
     return refusal(message(M::switch_of_another_engine, of_ik, engine.id), of_ik,
                    message(M::try_flags, "--engine ik_llama.cpp"));
+  if (asked.attention_data.value_or(false)) {
+    if (training || !engine.attention_data_parallel)
+      return refusal(message(M::no_attention_data, engine.id), "--attention-dp",
+                     message(M::try_flags, "--engine tensorrt-llm"));
+    if (!asked.tensor)
+      return refusal(message(M::attention_data_needs_ranks), "--attention-dp",
+                     message(M::try_flags, "--tp 8"));
+  }
   if (!training && asked.recipe)
     return refusal(message(M::only_training_has, "--recipe"), "--recipe",
                    message(M::try_flags, "--quant"));

@@ -30,6 +30,23 @@ TEST(Switches, EnginesWithoutOneRefuseItAndNameTheFlag) {
   EXPECT_TRUE(refused_switches(has, asked, true));
 }
 
+TEST(Switches, AttentionThatIsParallelOverDataNeedsAnEngineAndAGroup) {
+  PlanRequest asked;
+  asked.attention_data = true;
+  asked.tensor = 8;
+  EXPECT_TRUE(refused_switches(server(), asked, false));
+  EnginePolicy has = server();
+  has.attention_data_parallel = true;
+  EXPECT_FALSE(refused_switches(has, asked, false));
+  EXPECT_TRUE(refused_switches(has, asked, true));
+  take_engine_switches(asked, has);
+  EXPECT_EQ(has.attention_ranks, 8);
+  asked.tensor.reset();
+  auto no = refused_switches(has, asked, false);
+  ASSERT_TRUE(no);
+  EXPECT_EQ(no->where, "--attention-dp");
+}
+
 TEST(Switches, ServersHaveNoRecipeAndTrainingNoTokenBudget) {
   PlanRequest recipe, budget;
   recipe.recipe = TrainRecipe::pure_bf16;

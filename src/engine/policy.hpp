@@ -144,7 +144,9 @@ struct EnginePolicy {
   bool captures_most = false;                 // one more graph has the largest batch of all
   Parallelism default_parallelism = Parallelism::tensor;
   bool tensor_parallel = true, pipeline_parallel = true, expert_parallel = false;
-  bool context_parallel = false;                         // divides sequences over ranks in training
+  bool context_parallel = false;  // divides sequences over ranks in training
+  bool attention_data_parallel =
+      false;  // ranks of a tensor group may attend to sequences of their own
   bool context_ring = true, context_all_to_all = false;  // how such ranks share attention
   bool interleaved_stages = false;          // pipelines of several chunks of layers to a rank
   bool gpipe = false, zero_bubble = false;  // other orders of passes than 1F1B

@@ -176,6 +176,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("tensor_parallel", &p.tensor_parallel);
   l.flag("pipeline_parallel", &p.pipeline_parallel);
   l.flag("expert_parallel", &p.expert_parallel);
+  l.flag("attention_data_parallel", &p.attention_data_parallel);
   l.flag("context_parallel", &p.context_parallel);
   bool one_f_one_b = true;  // what all pipelines here run, listed for completeness
   l.switches("schedules", {{"1f1b", &one_f_one_b},
