@@ -8,9 +8,11 @@ bool has_room(const MemoryModel& memory, const MemoryErrors& errors, const Plan&
   return used.value <= kTightShare * budget.value && used.high <= budget.low;
 }
 
-Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling filling) {
+Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling filling,
+                           Offloading offloading) {
   PlanSearchOptions options;
   options.filling = filling;
+  options.offload = offloading == Offloading::where_nothing_fits;
   auto found = search_plans(s, fixed, options);
   if (!found) return tl::unexpected(found.error());
   BestPlan out;

@@ -14,8 +14,12 @@ struct BestPlan {
 // Whether a plan fits with room to spare, also at the high end of its range.
 bool has_room(const MemoryModel& memory, const MemoryErrors& errors, const Plan& plan);
 
+// Whether training may keep more in host memory than was asked for.
+enum class Offloading : std::uint8_t { as_asked, where_nothing_fits };
+
 // `search_plans` without families and front, on the calling thread.
 Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed,
-                           Filling filling = Filling::to_the_edge);
+                           Filling filling = Filling::to_the_edge,
+                           Offloading offloading = Offloading::as_asked);
 
 }  // namespace trigon

@@ -57,8 +57,9 @@ bool serves_forever(const Setup& s) { return std::holds_alternative<Serve>(s.job
 // One accelerator with its weights in one format, count by count.
 class CountSearch {
  public:
-  CountSearch(const Catalogues& all, const Question& q, const Objective& o, CardResult& r)
-      : all_(all), q_(q), objective_(o), r_(r) {}
+  CountSearch(const Catalogues& all, const Question& q, const Objective& o, Offloading offloading,
+              CardResult& r)
+      : all_(all), q_(q), objective_(o), offloading_(offloading), r_(r) {}
 
   // Looks at all counts. What certainly does not fit is looked at only where nothing else holds
   // the limits, and then only if it may miss them by less: the answer is that of looking at all.
@@ -84,7 +85,9 @@ class CountSearch {
       // GGUF types belong to engines on ggml, the others to the rest.
       if (r_.narrowed && info(*r_.narrowed).gguf != s->engine.compute_buffer) return;
       ++r_.counts.counts;
-      const double share = least_state_bytes(*s, q_.plan) / count;
+      const double share = offloading_ == Offloading::where_nothing_fits
+                               ? 0
+                               : least_state_bytes(*s, q_.plan) / count;
       if (const auto room = cluster.card.memory; room && share > room->in_base()) {
         crowded.push_back({std::move(*s), memory_excess(share, room->in_base())});
         continue;
@@ -102,7 +105,7 @@ class CountSearch {
  private:
   // False: no count of this card can be searched.
   bool take(const Setup& s) {
-    auto found = best_plan(s, q_.plan, Filling::with_room);
+    auto found = best_plan(s, q_.plan, Filling::with_room, offloading_);
     if (!found) {
       r_.rejection = found.error().what;
       return false;
@@ -162,11 +165,13 @@ class CountSearch {
   const Catalogues& all_;
   const Question& q_;
   const Objective& objective_;
+  Offloading offloading_;
   CardResult& r_;
 };
 
 CardResult search_format(const Catalogues& all, const Question& q, const Objective& o,
-                         const Accelerator& card, std::optional<Format> narrowed) {
+                         const Accelerator& card, std::optional<Format> narrowed,
+                         Offloading offloading) {
   CardResult r;
   r.card = &card;
   r.request = q.plan;
@@ -181,7 +186,7 @@ CardResult search_format(const Catalogues& all, const Question& q, const Objecti
     return r;
   }
   ++r.counts.cards;
-  CountSearch(all, q, o, r).all_counts(card);
+  CountSearch(all, q, o, offloading, r).all_counts(card);
   if (!r.chosen && !r.nearest_violated.empty()) r.rejection = r.nearest_violated.front();
   return r;
 }
@@ -227,18 +232,18 @@ double speed_of(const CardResult& r) {
 }
 
 CardResult search_card(const Catalogues& all, const Question& asked, const Objective& o,
-                       const Accelerator& card) {
+                       const Accelerator& card, Offloading offloading) {
   Question q = asked;
   // Shares are those of one process: more cards run more of them.
   if (q.plan.card_shares && !q.plan.pipeline)
     q.plan.pipeline = static_cast<std::int32_t>(q.plan.card_shares->size());
-  CardResult best = search_format(all, q, o, card, std::nullopt);
+  CardResult best = search_format(all, q, o, card, std::nullopt, offloading);
   best.stored_usd_total = best.usd_total;
   for (Format f : narrower_formats(q, o, card)) {
     if (best.error) break;
     Question narrow = q;
     narrow.plan.weights = f;
-    CardResult r = search_format(all, narrow, o, card, f);
+    CardResult r = search_format(all, narrow, o, card, f, offloading);
     SearchCounts sum = best.counts;
     sum.counts += r.counts.counts;
     sum.plans_considered += r.counts.plans_considered;

@@ -114,18 +114,24 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
   std::vector<CardResult> results(cards.size());
   // Cards are independent: threads take the next one; results land at the card's own place, so
   // the answer does not depend on how many threads there are.
-  std::atomic<std::size_t> next{0};
-  auto work = [&] {
-    for (std::size_t i; (i = next.fetch_add(1)) < cards.size();)
-      results[i] = search_card(all, q, objective, *cards[i]);
-  };
-  {
+  const auto look = [&](Offloading offloading) {
+    std::atomic<std::size_t> next{0};
+    auto work = [&] {
+      for (std::size_t i; (i = next.fetch_add(1)) < cards.size();)
+        results[i] = search_card(all, q, objective, *cards[i], offloading);
+    };
     unsigned threads = std::max(1u, std::min(16u, std::thread::hardware_concurrency()));
     if (objective.threads > 0) threads = static_cast<unsigned>(objective.threads);
     std::vector<std::jthread> pool;
     for (unsigned t = 1; t < threads; ++t) pool.emplace_back(work);
     work();
-  }
+  };
+  look(Offloading::as_asked);
+  // Training that no card holds may still run from host memory.
+  const bool trains = q.job.kind == JobKind::train || q.job.kind == JobKind::finetune;
+  if (trains &&
+      std::none_of(results.begin(), results.end(), [](const CardResult& r) { return r.chosen; }))
+    look(Offloading::where_nothing_fits);
   RecommendAnswer a;
   std::vector<CardResult*> feasible, infeasible;
   const std::string* why_not = objective.why_not.empty() ? nullptr : &objective.why_not;
