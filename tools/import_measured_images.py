@@ -18,6 +18,25 @@ EFFICIENTNETS = ("efficientnet-b0", "efficientnet-b4", "efficientnet-widese-b0",
 EFFICIENTNET_V1_TABLES = {"435": "b0", "443": "b0", "451": "b4", "459": "b4"}
 
 
+# PyTorch/Classification/ConvNets/configs.yml: `memory_format: nhwc` of every network under AMP, none otherwise.
+CONVNETS = "PyTorch/Classification/ConvNets"
+
+
+def engine_of_examples(row):
+    """What the DeepLearningExamples' tables say above their numbers, or the scripts that made them."""
+    if CONVNETS in row["source"]:
+        row["layout"] = "channels_last" if row["weight_format"] == "fp16-amp" else "channels_first"
+    elif row["model"] == "resnet50v1.5" and row["engine"] == "TensorFlow":
+        # resnet50v1.5/inference_benchmark.sh: "noxla" unless the heading adds "+ XLA".
+        row["engine"] = "TensorFlow XLA" if "+ XLA" in row["notes"] else "TensorFlow without XLA"
+        # runtime/runner.py: compute_format NCHW, which Grappler and XLA keep in 32 bit alone.
+        row["layout"] = "channels_last" if row["weight_format"] == "fp16-amp" else "channels_first"
+    elif row["engine"] == "MxNet" and row["weight_format"] == "fp16-amp":
+        row["weight_format"] = "fp16"  # RN50v1.5/train.py: --dtype float16; --amp is off
+    elif row["engine"] == "TensorFlow" and row["weight_format"] == "fp16":
+        row["weight_format"] = "fp16-amp"  # BERT/scripts/finetune_inference_benchmark.sh: --amp
+
+
 class Images:
     def __init__(self):
         self.table, self.batch, self.place = None, 0, 0
@@ -34,6 +53,8 @@ class Images:
             row["model"], row["image"] = "efficientnetv2_s", "224"
 
     def examples(self, name, row):
+        if name == "infer":
+            engine_of_examples(row)
         if row["model"] == "efficientnet":
             table = (row["source"], row["gpu"], row["notes"])
             batch = int(row["batch_or_concurrency"])
