@@ -85,6 +85,8 @@ def infer(r):
     r["gpu"] = COLUMN_CARD.get(r["engine"], r["gpu"])
     if r["engine"].startswith("A100 MIG"):
         r["trust"] = "exclude"  # the size of the slice is not stated
+    if r["engine"].startswith("FT-INT8-v1"):
+        r["weight_format"] = "int8-v1"  # docs/bert_guide.md, int8_mode 1: named by the column alone
     r["engine"] = INFER_ENGINE.get(r["engine"], r["engine"])
     if r["weight_format"] == "int8-v2":
         r["weight_format"] = "int8"

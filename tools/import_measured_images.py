@@ -33,6 +33,25 @@ CHANNELS_LAST = ("ConvNets/resnet50v1.5", "ConvNets/resnext101-32x4d",
                  "ConvNets/se-resnext101-32x4d", "SSD", "MaskRCNN")
 
 
+# PyTorch/Classification/ConvNets/configs.yml: `memory_format: nhwc` of every network under AMP, none otherwise.
+CONVNETS = "PyTorch/Classification/ConvNets"
+
+
+def engine_of_examples(row):
+    """What the DeepLearningExamples' tables say above their numbers, or the scripts that made them."""
+    if CONVNETS in row["source"]:
+        row["layout"] = "channels_last" if row["weight_format"] == "fp16-amp" else "channels_first"
+    elif row["model"] == "resnet50v1.5" and row["engine"] == "TensorFlow":
+        # resnet50v1.5/inference_benchmark.sh: "noxla" unless the heading adds "+ XLA".
+        row["engine"] = "TensorFlow XLA" if "+ XLA" in row["notes"] else "TensorFlow without XLA"
+        # runtime/runner.py: compute_format NCHW, which Grappler and XLA keep in 32 bit alone.
+        row["layout"] = "channels_last" if row["weight_format"] == "fp16-amp" else "channels_first"
+    elif row["engine"] == "MxNet" and row["weight_format"] == "fp16-amp":
+        row["weight_format"] = "fp16"  # RN50v1.5/train.py: --dtype float16; --amp is off
+    elif row["engine"] == "TensorFlow" and row["weight_format"] == "fp16":
+        row["weight_format"] = "fp16-amp"  # BERT/scripts/finetune_inference_benchmark.sh: --amp
+
+
 class Images:
     def __init__(self):
         self.table, self.batch, self.place = None, 0, 0
@@ -51,6 +70,8 @@ class Images:
     def examples(self, name, row):
         if name == "train":
             self.batch_and_layout(row)
+        else:
+            engine_of_examples(row)
         if row["model"] == "efficientnet":
             table = (row["source"], row["gpu"], row["notes"])
             batch = int(row["batch_or_concurrency"])

@@ -234,6 +234,7 @@ struct EnginePolicy {
   std::optional<double> waits(Format weights) const;
   // Bytes a score costs where scores are materialised: written, put through softmax, read.
   double score_bytes = 20;
+  double score_passes = 0;  // the same as how often a score is moved, whatever its format
   // ggml's graphs, as they decide what is alive at once. Masks in 32 bit, converted for flash
   // attention; one operator for a norm and its weight, and for both halves of a gated layer, whose
   // results never take the place of an operand; keys and values of all heads expanded before the

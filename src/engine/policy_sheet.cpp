@@ -272,6 +272,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.texts("waiting_formats", &p.waiting_formats);
   l.numbers("waiting_launches", &p.waiting_launches);
   l.number("score_bytes", &p.score_bytes);
+  l.number("score_passes", &p.score_passes);
   l.choice("autograd", kAutograd, &p.autograd);
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);
   l.number("loss_traffic_bytes", &p.loss_traffic_bytes);

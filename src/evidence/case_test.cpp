@@ -118,6 +118,23 @@ TEST_F(Cases, MixedPrecisionAndLayoutOfNetworks) {
   EXPECT_EQ(half.question.plan.weights, Format::f16);
   EXPECT_FALSE(half.question.plan.activations);
   EXPECT_FALSE(half.question.plan.channels_first);
+  // What is counted by the second is shared by the cards; a query that is timed goes to one.
+  const Case rate =
+      accepted(header.c_str(), "1,s,2024,A,2,tiny,fp16,,e,1,,,224,,8,,req_s,mean,500,,,,,");
+  const Case query =
+      accepted(header.c_str(), "1,s,2024,A,2,tiny,fp16,,e,1,,,224,,8,,e2e_ms,mean,5,,,,,");
+  EXPECT_EQ(query.question.plan.micro_batch, 8);
+  EXPECT_EQ(rate.question.plan.micro_batch.value_or(0) * rate.question.plan.data.value_or(1), 8);
+}
+
+TEST_F(Cases, EncodersUnderAutocastStoreThirtyTwoBit) {
+  auto encoder = std::make_shared<Model>(*world.model);
+  for (Component& c : encoder->components)
+    if (auto* stack = std::get_if<Stack>(&c.body)) stack->generates = false;
+  world.model = encoder;
+  const Case c = accepted(kInfer, "1,s,2024,A,1,tiny,fp16-amp,,e,1,,,128,4,1,,e2e_ms,mean,5,,,,");
+  EXPECT_EQ(c.question.plan.weights, Format::f32);
+  EXPECT_EQ(c.question.plan.activations, Format::f16);
 }
 
 TEST_F(Cases, EncodersInEightBitSayWhatTheyMove) {

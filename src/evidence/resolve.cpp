@@ -192,7 +192,8 @@ std::optional<Refusal> take_weights(const Row& row, const RowNames& names, Case&
     c.question.plan.activations = lower(text) == "int8-v1" ? Format::f16 : Format::int8;
   // Automatic mixed precision keeps a network's weights in 32 bit.
   const std::string word = lower(text);
-  if (whole_items(c) && (word == "amp" || word == "fp16-amp" || word == "bf16-amp")) {
+  if ((whole_items(c) || (stack && !stack->generates)) &&
+      (word == "amp" || word == "fp16-amp" || word == "bf16-amp")) {
     c.question.plan.activations = format;
     c.question.plan.weights = Format::f32;
   }

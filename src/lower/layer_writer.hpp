@@ -24,6 +24,7 @@ struct LayerWriter {
   void linear(const char* name, const Linear& l, double column_ranks, double row_ranks,
               double rows);
   void widen(Operator& product, double rows);
+  void convert(Operator& product);
   void elementwise(const char* name, double values, double reads, double writes);
   void reduce_hidden(const char* name);
   void norm(const Norm& n, const char* name);

@@ -39,6 +39,23 @@ void LayerWriter::linear(const char* name, const Linear& l, double column_ranks,
   op.weight_bytes = op.n * op.k * element_bytes(op.weights);
   op.data_bytes = rows * (op.n + op.k) * act();
   widen(op, rows);
+  convert(op);
+  out.push_back(op);
+}
+
+// Automatic mixed precision writes a 16-bit copy of each matrix in every pass.
+void LayerWriter::convert(Operator& product) {
+  if (!pass.autocast || product.weights != Format::f32) return;
+  const double elements = product.weight_bytes / element_bytes(product.weights);
+  product.weights = pass.activations;
+  product.weight_bytes = elements * element_bytes(product.weights);
+  Operator op;
+  op.kind = OperatorKind::elementwise;
+  op.name = "cast";
+  op.m = elements;
+  op.activations = pass.activations;
+  op.data_bytes = elements * (element_bytes(Format::f32) + element_bytes(pass.activations));
+  op.flops = elements;
   out.push_back(op);
 }
 

@@ -34,12 +34,13 @@ struct Pass {
                                    // reads and writes once; eager frameworks do so per operation
   bool absorbed_latent = true;     // MLA decode multiplies by the absorbed matrices
   double score_bytes = 0;          // of a score that is materialised; 0: scores stay on the chip
-  bool cache_copied = false;       // a cache that grows is copied whole (Hugging Face)
-  bool heads_expanded = false;     // keys and values are repeated for each query head first
-  double gathered_rows = 0;        // up to so many tokens experts are not sorted for
-  bool expert_loop = false;        // experts are multiplied one after the other
-  bool row_products = false;       // each row of activations reads a quantised matrix anew
-  double widened_rows = 0;         // quantised matrices that meet so many rows are widened first
+  bool autocast = false;        // weights in 32 bit are converted, once a pass, for products in 16
+  bool cache_copied = false;    // a cache that grows is copied whole (Hugging Face)
+  bool heads_expanded = false;  // keys and values are repeated for each query head first
+  double gathered_rows = 0;     // up to so many tokens experts are not sorted for
+  bool expert_loop = false;     // experts are multiplied one after the other
+  bool row_products = false;    // each row of activations reads a quantised matrix anew
+  double widened_rows = 0;      // quantised matrices that meet so many rows are widened first
   // Training: bytes that the loss moves for each logit in its forward pass (0: there is no loss),
   // with the vocabulary divided over the tensor group.
   double loss_bytes = 0;
@@ -63,6 +64,7 @@ struct ItemPass {
   Fusion fusion = Fusion::epilogue;  // which kernels functions of single elements join
   bool autocast = false;             // weights in 32 bit, products in 16
   bool channels_first = false;       // images lie as [channels, height, width]
+  bool matrix_units = true;          // 16-bit products run on them
   bool flash_attention = true;       // scores stay on the chip where the network allows it
   bool training = false;             // batch norms take statistics of the batch
 };

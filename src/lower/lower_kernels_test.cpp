@@ -29,6 +29,32 @@ Model quantised() {
   return test::decoder("awq", shape);
 }
 
+TEST(Kernels, AutocastConvertsEachMatrixOnceAPass) {
+  const Model m = test::llama31_8b();
+  Pass p;
+  p.new_tokens = 64;
+  p.replace_weights = Format::f32;
+  p.activations = Format::f16;
+  auto sum = [](const OperatorList& ops, std::string_view name) {
+    double bytes = 0;
+    for (const Operator& op : ops)
+      if (op.name == name) bytes += op.data_bytes * op.repeat;
+    return bytes;
+  };
+  auto weights = [](const OperatorList& ops) {
+    double bytes = 0;
+    for (const Operator& op : ops) bytes += op.weight_bytes * op.repeat;
+    return bytes;
+  };
+  const OperatorList wide = layer_of(m, p);
+  EXPECT_EQ(sum(wide, "cast"), 0);
+  p.autocast = true;
+  const OperatorList cast = layer_of(m, p);
+  // Four bytes read and two written of each parameter, which products read in 16 bit.
+  EXPECT_DOUBLE_EQ(weights(cast), weights(wide) / 2);
+  EXPECT_DOUBLE_EQ(sum(cast, "cast"), weights(wide) / 4 * 6);
+}
+
 TEST(Kernels, MaterialisedScoresAreWrittenAndRead) {
   const Model m = test::llama31_8b();
   Pass p;

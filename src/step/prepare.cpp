@@ -48,7 +48,12 @@ Pass base_pass(const Tables& t, std::int32_t tensor, std::int32_t expert) {
   // Hand-written kernels fuse whatever launches them.
   p.fused_elementwise = t.engine.fusion != Fusion::none || t.engine.autograd == Autograd::fused;
   p.replace_weights = t.domain.weights;
-  if (!t.engine.flash_attention) p.score_bytes = t.engine.score_bytes;
+  const double act_bits = bits_per_element(p.activations);
+  if (!t.engine.flash_attention)
+    p.score_bytes =
+        t.engine.score_passes > 0 ? t.engine.score_passes * act_bits / 8 : t.engine.score_bytes;
+  p.autocast =
+      t.engine.fusion == Fusion::pointwise && act_bits == 16 && t.domain.weights == Format::f32;
   p.cache_copied = t.engine.concatenated_cache;
   p.heads_expanded = t.engine.eager.expanded_kv;
   p.gathered_rows = static_cast<double>(t.engine.gathered_rows);
@@ -260,15 +265,18 @@ void take_products(Tables& t) {
 }  // namespace
 
 Format stored_format(const Model& model, const PlanDomain& formats) {
-  if (model.item && !language_stack(model)) {
-    const Format weights = dense_of(formats.weights.value_or(formats.activations));
-    // Autocast keeps weights in 32 bit and multiplies in 16.
-    const bool half = formats.activations == Format::f16 || formats.activations == Format::bf16;
+  // Autocast keeps weights in 32 bit and multiplies in 16.
+  const bool half = formats.activations == Format::f16 || formats.activations == Format::bf16;
+  const auto multiplied = [&](Format weights) {
     return half && weights == Format::f32 ? formats.activations : weights;
-  }
+  };
+  const Stack* stack = language_stack(model);
+  if (model.item && !stack)
+    return multiplied(dense_of(formats.weights.value_or(formats.activations)));
   const Format f = model.weight_format;
   const bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
-  return dense_of(sixteen ? formats.weights.value_or(f) : f);
+  const Format stored = dense_of(sixteen ? formats.weights.value_or(f) : f);
+  return stack && !stack->generates ? multiplied(stored) : stored;
 }
 
 const char* weight_class(const Model& model, const PlanDomain& formats) {
