@@ -153,6 +153,8 @@ Result<PlanReport> make_report(const Setup& s, const PlanRequest& fixed, const P
   const bool by_rows = r.plan.card_split == CardSplit::row && r.plan.pipeline > 1;
   const bool timed = !on_host && !by_rows;
   if (on_host) r.warnings.push_back(message(DecideMessage::host_part_untimed));
+  if (const double beside = base.memory.host.total(); s.training && beside > 0)
+    r.warnings.push_back(message(DecideMessage::host_memory_taken, bytes(beside)));
   if (s.training && r.plan.offload_optimizer && !s.cluster.host.bandwidth)
     r.warnings.push_back(message(DecideMessage::assumed_host_bandwidth, kUsualHostBandwidth));
   if (by_rows) r.warnings.push_back(message(DecideMessage::rows_untimed));
