@@ -54,6 +54,8 @@ struct Operator {
   // Of expert_dispatch and expert_combine: m tokens of a rank, k values each, n of `groups` experts
   // a token, `weights` on the way. Straight to each expert's rank, or once for each rank.
   bool low_latency = false;
+  bool minimal_filtering = false;  // convolution: 3 x 3 in steps of one, as Winograd's products
+  bool in_library = false;  // launched by a library within another call: no work of the host's
   bool widened = false;     // stored narrow, multiplied at the width of the activations
   double routing_skew = 0;  // grouped: exponent of the power law of rows over groups; 0: even
   // As tables of operators time it: again and again with the same operands, so that what the
