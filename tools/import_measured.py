@@ -16,6 +16,7 @@ import re
 import sys
 from pathlib import Path
 
+import import_measured_encoders as encoders
 import import_measured_images as images
 import import_measured_memory
 import import_measured_ops as ops
@@ -90,6 +91,8 @@ def main():
             rows.append(r)
         if name == "memory":
             import_measured_memory.join_runs(rows)
+        elif name == "infer":
+            encoders.whisper_lengths(rows)
         write(out / f"{name}.csv", columns, rows, "rows")
     doubts = read(shared / "suspect.csv")
     for name, columns in (("comm", ops.COMM_COLUMNS), ("matmul", ops.MATMUL_COLUMNS)):

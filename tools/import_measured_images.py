@@ -39,9 +39,7 @@ CONVNETS = "PyTorch/Classification/ConvNets"
 
 def engine_of_examples(row):
     """What the DeepLearningExamples' tables say above their numbers, or the scripts that made them."""
-    if CONVNETS in row["source"]:
-        row["layout"] = "channels_last" if row["weight_format"] == "fp16-amp" else "channels_first"
-    elif row["model"] == "resnet50v1.5" and row["engine"] == "TensorFlow":
+    if row["model"] == "resnet50v1.5" and row["engine"] == "TensorFlow":
         # resnet50v1.5/inference_benchmark.sh: "noxla" unless the heading adds "+ XLA".
         row["engine"] = "TensorFlow XLA" if "+ XLA" in row["notes"] else "TensorFlow without XLA"
         # runtime/runner.py: compute_format NCHW, which Grappler and XLA keep in 32 bit alone.
@@ -70,7 +68,10 @@ class Images:
     def examples(self, name, row):
         if name == "train":
             self.batch_and_layout(row)
-        else:
+        if CONVNETS in row["source"]:
+            mixed = "amp" in row["weight_format" if name == "infer" else "precision"]
+            row["layout"] = "channels_last" if mixed else "channels_first"
+        elif name == "infer":
             engine_of_examples(row)
         if row["model"] == "efficientnet":
             table = (row["source"], row["gpu"], row["notes"])

@@ -35,7 +35,10 @@ OperatorTime combine(double compute, double memory, double launch, double sharpn
 double beyond_cache(const DeviceModel& d, double bytes) {
   if (d.engine.cache_speedup <= 1 || d.l2_bytes <= 0 || bytes <= 0) return bytes;
   const double share = std::clamp(0.5 - std::log(bytes / d.l2_bytes) / std::log(16.0), 0.0, 1.0);
-  return bytes * (share / d.engine.cache_speedup + 1 - share);
+  // A large cache beside slow memory gains most; what one multiprocessor reads from it is known of
+  // the tables of attention.
+  const double faster = d.operators.attention.warm_rate * d.sm_count / d.bandwidth;
+  return bytes * (share / (d.engine.cache_speedup * std::max(1.0, faster)) + 1 - share);
 }
 
 // `ceiling` of the memory's bandwidth, half of which is reached at `half_bytes`; no more than the
@@ -128,6 +131,9 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   double matrix_peak =
       d.unit[static_cast<std::size_t>(cls)].peak * d.power_scale * skipped(op.weights);
   double m = round_up(op.m, kTile), n = round_up(op.n, kTile);
+  // A processor's kernels take positions one by one and channels by vectors of 16 (oneDNN
+  // documentation, "Understanding Memory Formats": nChw16c).
+  if (d.accelerator && d.accelerator->kind == DeviceKind::cpu) m = op.m, n = round_up(op.n, 16);
   double wave = 1;
   if (d.sm_count > 0) {
     double waves = op.groups * (m / kTile) * (n / kTile) / d.sm_count;
@@ -136,7 +142,18 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   double rate = matrix_peak * c.ceiling * d.engine.convolution_factor * wave * op.k /
                 (op.k + d.engine.convolution_k_half);
   double compute = 2 * m * n * op.k * op.groups / rate;
-  double vector = op.flops / std::max(d.vector_peak * d.engine.convolution_factor, 1.0);
+  // F(2 x 2, 3 x 3): 16 products for four outputs of nine each (A. Lavin, S. Gray, CVPR 2016).
+  // oneDNN's default on processors stays with direct convolutions.
+  if (op.minimal_filtering && cls == MathClass::fp32 &&
+      !(d.accelerator && d.accelerator->kind == DeviceKind::cpu))
+    compute *= 16. / 36;
+  double vector_peak = d.vector_peak;
+  // Without neighbours that share them, each product takes its value and its weight from the first
+  // cache, which hands a multiprocessor 32 words a clock (NVIDIA, CUDA C++ programming guide,
+  // compute capability 7.x and 8.x): 32 FLOPs a clock in 32 bit, twice that in pairs of 16.
+  if (d.accelerator && d.accelerator->kind != DeviceKind::cpu && d.core_hz > 0)
+    vector_peak = std::min(vector_peak, 32 * d.core_hz * 32 / bits_per_element(op.activations));
+  double vector = op.flops / std::max(vector_peak * d.engine.convolution_factor, 1.0);
   return combine(std::min(compute, vector), memory,
                  d.operators.launch_seconds * d.engine.fixed_factor, c.sharpness);
 }

@@ -31,6 +31,50 @@ TEST_F(OperatorTimes, ComputeRoof) {
   EXPECT_EQ(operator_time(d, op).bound, Bound::compute);
 }
 
+Operator window(double positions, double channels, double filters, double groups, Format f) {
+  Operator op;
+  op.kind = OperatorKind::convolution;
+  op.m = positions, op.n = filters, op.k = 9 * channels, op.groups = groups;
+  op.weights = op.activations = f;
+  op.flops = 2 * op.m * op.n * op.k * groups;
+  return op;
+}
+
+TEST_F(OperatorTimes, MinimalFilteringTakesSixteenProductsForThirtySix) {
+  d.engine.convolution_k_half = 0;
+  Operator op = window(1 << 16, 256, 256, 1, Format::f32);
+  const double direct = seconds(op);
+  EXPECT_NEAR(direct, op.flops / 10e12, 1e-3 * direct);
+  op.minimal_filtering = true;
+  EXPECT_NEAR(seconds(op) / direct, 16. / 36, 1e-3);
+  // Matrix units have no such kernels, nor has oneDNN's default on processors.
+  op.weights = op.activations = Format::tf32;
+  EXPECT_NEAR(seconds(op), op.flops / 50e12, 1e-3 * seconds(op));
+}
+
+TEST_F(OperatorTimes, DepthwiseWindowsLoadTwoWordsForEachProduct) {
+  d.core_hz = 100e9;  // 100 multiprocessors at 1 GHz: 3.2 TFLOP/s of single words
+  const Operator single = window(1 << 16, 1, 1, 1024, Format::f32);
+  EXPECT_NEAR(seconds(single), single.flops / 3.2e12, 1e-3 * seconds(single));
+  const Operator pairs = window(1 << 16, 1, 1, 1024, Format::f16);
+  EXPECT_NEAR(seconds(pairs), pairs.flops / 6.4e12, 1e-3 * seconds(pairs));
+}
+
+TEST_F(OperatorTimes, ALargeCacheBesideSlowMemoryGainsMost) {
+  d.l2_bytes = 64e6;
+  d.engine.cache_speedup = 1.25;
+  Operator op;
+  op.kind = OperatorKind::elementwise;
+  op.data_bytes = 16e6;  // a quarter of the cache: all of it stays there
+  EXPECT_NEAR(seconds(op), 16e6 / 1.25 / 1e12, 1e-12);
+  // 100 multiprocessors that read 20 GB/s each: twice the memory.
+  d.operators.attention.warm_rate = 20e9;
+  EXPECT_NEAR(seconds(op), 16e6 / 2.5 / 1e12, 1e-12);
+  // Less than the memory is no loss.
+  d.operators.attention.warm_rate = 5e9;
+  EXPECT_NEAR(seconds(op), 16e6 / 1.25 / 1e12, 1e-12);
+}
+
 TEST_F(OperatorTimes, HeadsThatAreNotAlignedLeaveTheMatrixUnits) {
   Operator op;
   op.kind = OperatorKind::attention;

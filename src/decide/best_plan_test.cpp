@@ -9,6 +9,7 @@
 #include <random>
 
 #include "decide/test_questions.hpp"
+#include "library/library.hpp"
 
 namespace trigon {
 namespace {
@@ -131,6 +132,28 @@ TEST(BestPlan, BatchesAgreeWithNestedLoops) {
     q.job.input_tokens = 300;
     q.job.output_tokens = 100;
     agree(q, m, false);
+  }
+}
+
+TEST(BestPlan, AFreeBatchOfItemsIsTheFastestOfTheLargestAndItsHalves) {
+  const Catalogues& all = test::catalogues();
+  auto model = named_model("resnet50", all.models, all.networks);
+  ASSERT_TRUE(model);
+  for (const char* m : {"l4", "l40s", "a100-sxm-80gb"}) {
+    Question q = test::question(*model, JobKind::batch);
+    q.engine = "tensorrt";
+    q.plan.weights = q.plan.activations = Format::int8;
+    auto s = set_up(all, q, test::machine(m));
+    ASSERT_TRUE(s) << m;
+    auto free = best_plan(*s, q.plan);
+    ASSERT_TRUE(free && free->best) << m;
+    const double most = free->best->evaluation[Metric::requests_per_second];
+    for (std::int32_t b = free->best->plan.micro_batch; b >= 1; b /= 2) {
+      q.plan.micro_batch = b;
+      auto fixed = best_plan(*s, q.plan);
+      ASSERT_TRUE(fixed && fixed->best) << m;
+      EXPECT_LE(fixed->best->evaluation[Metric::requests_per_second], most * 1.001) << m << b;
+    }
   }
 }
 

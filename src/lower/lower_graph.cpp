@@ -229,14 +229,20 @@ class GraphWriter {
     op.flops = 2 * op.m * op.n * op.k * groups;
     if (pass_.tf32_convolutions && op.activations == Format::f32 && op.weights == Format::f32)
       op.activations = op.weights = Format::tf32;
-    // Matrix units take channels last: tensors that lie otherwise are turned on the way in and out
-    // (NVIDIA, "Convolutional Layers User's Guide", tensor layouts). Where the window is one
-    // position, channels first is a product as it stands; depthwise kernels take either.
-    const bool turned =
-        pass_.channels_first && window > 1 && op.k > window && op.activations != Format::f32;
-    if (turned) copy("layout", 2 * read(n), d(n.repeat));
+    // Matrix units take channels last: inputs that lie otherwise are turned first (NVIDIA,
+    // "Convolutional Layers User's Guide", tensor layouts); what comes out is written as it is
+    // wanted (kernels "nhwckrsc_nchw" in cuDNN's traces). Depthwise kernels take either. Training
+    // turns the input once more, for the gradient of the weights, and that of the output for both:
+    // a third of it stands here, as the backward pass takes twice as long as the forward one.
+    if (pass_.channels_first && op.k > window && op.activations != Format::f32 &&
+        pass_.matrix_units) {
+      copy("layout", pass_.training ? 4 * (read(n) + written(n)) / 3 : 2 * read(n), d(n.repeat));
+      out_.back().in_library = true;
+    }
+    // A. Lavin, S. Gray, CVPR 2016: 32-bit kernels of 3 x 3 windows multiply tiles of outputs.
+    op.minimal_filtering = op.activations == Format::f32 && !c.transposed && c.groups == 1 &&
+                           c.window == 9 && elements(x) * y.front() == elements(y) * x.front();
     emit(op);
-    if (turned) copy("layout", 2 * written(n), d(n.repeat));
   }
   void write(const GraphNode& n, const Projection&) {
     Operator op = base(n, OperatorKind::gemm);
@@ -363,7 +369,7 @@ class GraphWriter {
     // One call of the framework runs all steps (cuDNN: J. Appleyard et al., arXiv:1604.01946).
     Operator step = in;
     step.name = "recurrence.step";
-    step.called = false;
+    step.in_library = true;
     step.m = pass_.items;
     step.n = width;
     step.k = d(r.hidden);
@@ -391,14 +397,24 @@ class GraphWriter {
 
 void lower_graph(const Graph& graph, const ItemPass& pass, OperatorList& out) {
   using Key = std::tuple<OperatorKind, std::string_view, double, double, double, double, double,
-                         double, double, Format, bool, bool, double, double>;
+                         double, double, Format, bool, bool, double, double, bool>;
   std::map<Key, std::size_t> known;
   for (Operator& op : GraphWriter(graph, pass).run()) {
-    const Key key{op.kind,       op.name,        op.m,
-                  op.n,          op.k,           op.groups,
-                  op.data_bytes, op.flops,       op.weight_bytes,
-                  op.weights,    op.trainable,   op.input_gradient,
-                  op.sequences,  op.query_tokens};
+    const Key key{op.kind,
+                  op.name,
+                  op.m,
+                  op.n,
+                  op.k,
+                  op.groups,
+                  op.data_bytes,
+                  op.flops,
+                  op.weight_bytes,
+                  op.weights,
+                  op.trainable,
+                  op.input_gradient,
+                  op.sequences,
+                  op.query_tokens,
+                  op.minimal_filtering};
     auto [it, fresh] = known.emplace(key, out.size());
     if (fresh)
       out.push_back(op);

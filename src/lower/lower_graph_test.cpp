@@ -143,14 +143,21 @@ TEST(LowerGraph, AutocastConvertsBetweenItsFormats) {
   EXPECT_EQ(named(fused, "normalization")->data_bytes, 3 * 2 * 2.0 * 50 * 64);
 }
 
-TEST(LowerGraph, ChannelsFirstIsTurnedAroundAWindow) {
+TEST(LowerGraph, MatrixUnitsTakeInputsChannelsLast) {
   OperatorList ops;
   ItemPass pass;
   pass.channels_first = true;
   lower_graph(small_network(), pass, ops);
-  EXPECT_EQ(launches(ops, "layout"), 6);
-  EXPECT_EQ(bytes(ops, "layout"), 2 * 2.0 * (3 * 64 + 5 * 1024));
-  // Depthwise kernels and those of one position take either order.
+  EXPECT_EQ(launches(ops, "layout"), 3);
+  EXPECT_EQ(bytes(ops, "layout"), 2 * 2.0 * (3 * 64 + 2 * 1024));
+  EXPECT_TRUE(named(ops, "layout")->in_library);
+  // Both passes of training turn inputs and outputs twice: the forward one has a third of it.
+  pass.training = true;
+  OperatorList trained;
+  lower_graph(small_network(), pass, trained);
+  EXPECT_DOUBLE_EQ(bytes(trained, "layout"), 2 * 2 * 2.0 * (3 * 64 + 5 * 1024) / 3);
+  pass.training = false;
+  // Depthwise kernels take either order; what one position reads is turned as well.
   NetworkBuilder b("test");
   ValueId x = b.input({8, 16, 16});
   ConvolutionOptions depthwise;
@@ -158,15 +165,40 @@ TEST(LowerGraph, ChannelsFirstIsTurnedAroundAWindow) {
   depthwise.kernel = {3};
   ConvolutionOptions pointwise;
   pointwise.kernel = {1};
-  OperatorList none;
+  OperatorList one;
   lower_graph(b.finish({b.convolution("p", b.convolution("d", x, 8, depthwise), 32, pointwise)}),
-              pass, none);
-  EXPECT_EQ(launches(none, "layout"), 0);
-  // Arithmetic in 32 bit has no such units.
+              pass, one);
+  EXPECT_EQ(launches(one, "layout"), 1);
+  EXPECT_EQ(bytes(one, "layout"), 2 * 2.0 * 8 * 256);
+  // Vector units take any order: 16 bit without matrix units, and 32 bit.
+  pass.matrix_units = false;
+  OperatorList vector;
+  lower_graph(small_network(), pass, vector);
+  EXPECT_EQ(launches(vector, "layout"), 0);
+  pass.matrix_units = true;
   pass.activations = pass.weights = Format::f32;
   OperatorList plain;
   lower_graph(small_network(), pass, plain);
   EXPECT_EQ(launches(plain, "layout"), 0);
+}
+
+TEST(LowerGraph, WindowsOfThreeInStepsOfOneHaveMinimalFilters) {
+  NetworkBuilder b("test");
+  ConvolutionOptions strided;
+  strided.stride = 2;
+  const ValueId x = b.convolution("plain", b.input({16, 8, 8}), 16);
+  const Graph g = b.finish({b.convolution("strided", x, 32, strided)});
+  ItemPass pass;
+  pass.activations = pass.weights = Format::f32;
+  OperatorList ops;
+  lower_graph(g, pass, ops);
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_TRUE(ops[0].minimal_filtering);
+  EXPECT_FALSE(ops[1].minimal_filtering);
+  pass.activations = pass.weights = Format::f16;
+  OperatorList half;
+  lower_graph(g, pass, half);
+  EXPECT_FALSE(half[0].minimal_filtering);
 }
 
 TEST(LowerGraph, WorkIsThatOfTheGraphWhateverTheBatch) {

@@ -31,9 +31,8 @@ struct Operator {
   OperatorKind kind = OperatorKind::gemm;
   const char* name = "";  // "attention.q", as in docs and derivations
   double m = 0, n = 0, k = 0;
-  double groups = 1;   // gemm: products of their own; convolution: channel groups, n and k of one
-  double repeat = 1;   // the same operator so many times, one after another
-  bool called = true;  // by the framework; else by the library that runs the operator before it
+  double groups = 1;  // gemm: products of their own; convolution: channel groups, n and k of one
+  double repeat = 1;  // the same operator so many times, one after another
   Format weights = Format::bf16;      // what the stored matrix is in
   Format activations = Format::bf16;  // what it is multiplied with
   double flops = 0;
@@ -56,6 +55,8 @@ struct Operator {
   // Of expert_dispatch and expert_combine: m tokens of a rank, k values each, n of `groups` experts
   // a token, `weights` on the way. Straight to each expert's rank, or once for each rank.
   bool low_latency = false;
+  bool minimal_filtering = false;  // convolution: 3 x 3 in steps of one, as Winograd's products
+  bool in_library = false;  // launched by a library within another call: no work of the host's
   bool widened = false;     // stored narrow, multiplied at the width of the activations
   double routing_skew = 0;  // grouped: exponent of the power law of rows over groups; 0: even
   // As tables of operators time it: again and again with the same operands, so that what the

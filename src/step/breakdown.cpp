@@ -113,13 +113,11 @@ CostedPass items_at(const Tables& t, double items) {
     lower_component(t, c, items * static_cast<double>(c.rows), false, ops);
     const double runs = c.runs == Runs::each_step ? static_cast<double>(t.model->item->steps) : 1;
     const std::size_t from = out.operators.size();
-    double launches = 0;
-    for (const Operator& op : ops) {
+    for (const Operator& op : ops)
       add(out, t, op, runs * op.repeat, t.model->components.size() > 1 ? c.name : std::string());
-      launches += op.called ? runs * op.repeat : 0;
-    }
-    out.host_floor += beyond(t.device, seconds_of(out, from),
-                             launches * t.device.engine.operator_overhead_seconds);
+    out.host_floor +=
+        beyond(t.device, seconds_of(out, from),
+               runs * host_launches(t, ops) * t.device.engine.operator_overhead_seconds);
   }
   return out;
 }

@@ -55,17 +55,15 @@ CostedPass graph_passes(const Tables& t, const Plan& plan, double m) {
     OperatorList ops;
     lower_component(t, c, plan.micro_batch, trained, ops);
     const std::size_t from = out.operators.size();
-    double launches = 0;
     for (const Operator& op : ops) {
       TrainOperator time;
       time.forward = operator_time(t.device, op).seconds;
       if (trained) time.backward = backward_time(t.device, op, !t.train.frozen_base);
       add_both(out, t, op, m * op.repeat, time,
                t.model->components.size() > 1 ? c.name : std::string());
-      launches += op.called ? op.repeat : 0;
     }
-    out.host_floor +=
-        host_of(t.device, out, from, m * launches * t.device.engine.operator_overhead_seconds);
+    out.host_floor += host_of(
+        t.device, out, from, m * host_launches(t, ops) * t.device.engine.operator_overhead_seconds);
   }
   return out;
 }

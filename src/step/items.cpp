@@ -11,13 +11,22 @@ namespace trigon {
 namespace {
 
 // A pass takes as long as the device works, or as the host needs to launch it all.
-double pass_seconds(const DeviceModel& d, const OperatorList& ops) {
-  double launches = 0;
-  for (const Operator& op : ops) launches += op.called ? op.repeat : 0;
-  return with_host(d, list_seconds(d, ops), launches * d.engine.operator_overhead_seconds);
+double pass_seconds(const Tables& t, const OperatorList& ops) {
+  return with_host(t.device, list_seconds(t.device, ops),
+                   host_launches(t, ops) * t.device.engine.operator_overhead_seconds);
 }
 
 }  // namespace
+
+// What a library launches itself costs the host no call; a graph that a runtime compiled ahead is
+// launched whole (NVIDIA TensorRT developer guide, "CUDA Graphs").
+double host_launches(const Tables& t, const OperatorList& ops) {
+  if (t.engine.launch == Launch::graphs && !t.engine.trains) return 0;
+  double launches = 0;
+  for (const Operator& op : ops)
+    if (!op.in_library) launches += op.repeat;
+  return launches;
+}
 
 bool on_frozen_base(const Job& job) {
   const FineTune* tune = std::get_if<FineTune>(&job);
@@ -32,7 +41,12 @@ void lower_component(const Tables& t, const Component& component, double items, 
   pass.items = items;
   pass.activations = t.domain.activations;
   pass.weights = t.domain.weights.value_or(t.domain.activations);
-  pass.tf32_convolutions = t.engine.tf32_convolutions;
+  auto unit = [&](MathClass c) { return t.device.unit[static_cast<std::size_t>(c)]; };
+  pass.tf32_convolutions = t.engine.tf32_convolutions && unit(MathClass::tf32).peak > 0;
+  const MathMode half = unit(MathClass::half).mode;
+  pass.matrix_units = half == MathMode::bf16_matrix ||
+                      half == MathMode::fp16_matrix_fp32_accumulate ||
+                      half == MathMode::fp16_matrix_fp16_accumulate;
   pass.fusion = t.engine.fusion;
   pass.channels_first = t.engine.channels_first;
   const bool sixteen = bits_per_element(pass.activations) == 16;
@@ -42,6 +56,11 @@ void lower_component(const Tables& t, const Component& component, double items, 
   pass.flash_attention = t.engine.flash_attention;
   pass.training = training;
   lower_graph(*graph, pass, out);
+  // Frameworks that also train keep filters in a plain order: on processors each call writes them
+  // once more in the order of its kernel (oneDNN documentation, "Understanding Memory Formats").
+  if (t.engine.trains && t.device.accelerator->kind == DeviceKind::cpu)
+    for (Operator& op : out)
+      if (op.kind == OperatorKind::convolution) op.weight_bytes *= 3;
 }
 
 namespace {
@@ -77,7 +96,7 @@ void fill_item_inference(Tables& t, const std::vector<std::int32_t>& batches) {
     for (std::size_t b = 0; b < n; ++b, ++at) {
       if (!c.serves) continue;
       PassTime& into = c.runs == Runs::once ? i.prefill[b] : i.decode[b];
-      into.layers += pass_seconds(t.device, t.item_operators[at]);
+      into.layers += pass_seconds(t, t.item_operators[at]);
       into.ends += t.device.engine.step_overhead_seconds;
     }
 }
@@ -150,7 +169,7 @@ void fill_item_training(Tables& t) {
   for (const Component& c : t.model->components)
     for (std::size_t b = 0; b < batches.size(); ++b, ++at) {
       const bool trained = c.training == Component::Training::trained;
-      double forward = 0, launches = 0;
+      double forward = 0;
       BackwardTime backward;
       for (const Operator& op : t.item_operators[at]) {
         forward += op.repeat * operator_time(t.device, op).seconds;
@@ -159,9 +178,9 @@ void fill_item_training(Tables& t) {
           backward.input += op.repeat * back.input;
           backward.weight += op.repeat * back.weight;
         }
-        launches += op.called ? op.repeat : 0;
       }
-      const double host = launches * t.device.engine.operator_overhead_seconds;
+      const double host =
+          host_launches(t, t.item_operators[at]) * t.device.engine.operator_overhead_seconds;
       LayerWork& work = passes[b].layers;
       work.forward += with_host(t.device, forward, host);
       // Products have two gradients to launch; autograd adds its own work to each.

@@ -10,6 +10,9 @@ namespace trigon {
 void lower_component(const Tables& t, const Component& component, double items, bool training,
                      OperatorList& out);
 
+// Kernels that the host launches for such a list.
+double host_launches(const Tables& t, const OperatorList& ops);
+
 // Fill the tables of inference and of training.
 void fill_item_inference(Tables& t, const std::vector<std::int32_t>& batches);
 void fill_item_training(Tables& t);
