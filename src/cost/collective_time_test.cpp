@@ -125,6 +125,15 @@ TEST_F(Collectives, AcrossNodesEachRankHasItsPort) {
   EXPECT_NEAR(seconds(Collective::all_reduce, 1e9, 8), 1.75e9 / 100e9, 1e-12);
 }
 
+TEST_F(Collectives, TreesWaitForFewerNodesThanARing) {
+  add_network(10e9);
+  d.inter->c.latency_seconds = 20e-6;
+  // One byte each: what is left is waiting. Two nodes are as far from each other either way.
+  EXPECT_NEAR(seconds(Collective::all_reduce, 1, 2, 8), 2 * 20e-6, 1e-9);
+  EXPECT_NEAR(seconds(Collective::all_reduce, 1, 64, 8), 2 * 6 * 20e-6, 1e-9);
+  EXPECT_NEAR(seconds(Collective::all_gather, 1, 64, 8), 63 * 20e-6, 1e-9);
+}
+
 TEST_F(Collectives, MoreRanksOrBytesNeverTakeLess) {
   d.intra.c = {0.8, 1e6, 0.5, 0.2, 1e-6, 5e-6, 0.2, 8e-6, 0, 1, 0, nullptr, {}, Basis::analytic,
                ""};

@@ -54,7 +54,6 @@ class Fit {
     for (std::size_t r = 0; r < rows_.size(); ++r)
       if (timed_by_tables(kind, problem.subjects[rows_[r]])) chains.insert(effects_of_[r]);
     chains_.assign(chains.begin(), chains.end());
-    if (kind == EngineKind::train_graph) find_bounds();
     x_.assign(names_.size() * kEngineParameters, 0);
     hold_.assign(x_.size(), 0);
     for (std::size_t e = 0; e < names_.size(); ++e)
@@ -193,9 +192,6 @@ class Fit {
       const double together = sum_of(places, x);
       sum += kHoldTogether * together * together / 2;
     });
-    for_beyond(x, [&](const Bound& b, double beyond) {
-      sum += kHoldBeyond * b.weight * beyond * beyond / 2;
-    });
     return sum;
   }
 
@@ -220,36 +216,6 @@ class Fit {
         }
         f(of);
       }
-  }
-  // Factors of a row are no larger than is possible. What effects add beyond that changes nothing
-  // and has no slope, so it counts against them: else they never come back from there.
-  struct Bound {
-    Together places;
-    double most, weight;
-  };
-  void find_bounds() {
-    std::map<std::pair<std::vector<std::size_t>, std::array<double, kEngineParameters>>, double>
-        found;
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      std::array<double, kEngineParameters> most{};
-      for (std::size_t p = 0; p < kEngineParameters; ++p) most[p] = highest(r, p);
-      found[{effects_of_[r], most}] += problem_.weights[rows_[r]];
-    }
-    for (const auto& [of, weight] : found)
-      for (std::size_t p = 0; p < kEngineParameters; ++p) {
-        if (!free_at(p)) continue;
-        Bound b{{}, std::log(of.second[p] / neutral(p)), weight};
-        for (const std::size_t e : of.first) b.places.push_back(e * kEngineParameters + p);
-        bounds_.push_back(std::move(b));
-      }
-  }
-  bool free_at(std::size_t p) const {
-    return fitted_parameter(kind_, static_cast<EngineParameter>(p));
-  }
-  template <class F>
-  void for_beyond(const std::vector<double>& x, F&& f) const {
-    for (const Bound& b : bounds_)
-      if (const double beyond = sum_of(b.places, x) - b.most; beyond > 0) f(b, beyond);
   }
   static double sum_of(const Together& places, const std::vector<double>& x) {
     double sum = 0;
@@ -315,10 +281,6 @@ class Fit {
         const double by = kHoldTogether * sum_of(places, v);
         for (const std::size_t j : places) out[j] += by;
       });
-      for_beyond(x_, [&](const Bound& of, double) {
-        const double by = kHoldBeyond * of.weight * sum_of(of.places, v);
-        for (const std::size_t j : of.places) out[j] += by;
-      });
       return out;
     };
     std::vector<double> b(n, 0);
@@ -328,10 +290,6 @@ class Fit {
     for_chains([&](const Together& places) {
       const double by = kHoldTogether * sum_of(places, x_);
       for (const std::size_t j : places) b[j] -= by, scale_of[j] += kHoldTogether;
-    });
-    for_beyond(x_, [&](const Bound& of, double beyond) {
-      const double hold = kHoldBeyond * of.weight;
-      for (const std::size_t j : of.places) b[j] -= hold * beyond, scale_of[j] += hold;
     });
     for (std::size_t r = 0; r < rows_.size(); ++r)
       for (const std::size_t e : effects_of_[r])
@@ -370,7 +328,6 @@ class Fit {
   std::vector<std::int64_t> counts_;
   std::vector<std::vector<std::size_t>> effects_of_, members_;  // of a row; of an effect
   std::vector<std::vector<std::size_t>> chains_;                // effects that meet in a row
-  std::vector<Bound> bounds_;                                   // of networks in training
   std::vector<double> x_, hold_;                                // [effect][parameter]
   std::vector<double> error_;
   std::vector<Slopes> slopes_;

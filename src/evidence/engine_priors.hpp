@@ -29,7 +29,4 @@ double hold_of(EngineKind kind, EngineLevel level, EngineParameter p);
 bool timed_by_tables(EngineKind kind, const EngineSubject& s);
 constexpr double kHoldTogether = 1 / (0.1 * 0.1);
 
-// What effects add to a factor beyond the largest that is possible, for each row's weight.
-constexpr double kHoldBeyond = 1 / (0.1 * 0.1);
-
 }  // namespace trigon

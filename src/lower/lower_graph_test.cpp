@@ -272,6 +272,9 @@ TEST(LowerGraph, StepsOfARecurrenceFollowEachOther) {
   EXPECT_EQ(step.repeat, 60);  // 30 steps in each direction
   EXPECT_EQ(step.m, 3);
   EXPECT_EQ(step.k, 128);
+  // The framework calls the layer, the library its steps.
+  EXPECT_TRUE(named(ops, "recurrence.input")->called);
+  EXPECT_FALSE(step.called);
 }
 
 }  // namespace
