@@ -263,6 +263,20 @@ TEST_F(OperatorTimes, RowsReadAgainComeFromTheCacheWhereTheyFit) {
   EXPECT_NEAR(seconds(op), 2e-3, 1e-9);
 }
 
+TEST_F(OperatorTimes, MatricesReadForEachRowComeFromTheCacheWhereTheyFit) {
+  Operator op;
+  op.m = 11, op.n = 1000, op.k = 1000;
+  op.weights = Format::int4_g128;
+  op.weight_bytes = op.row_bytes = 1e8;
+  op.again_bytes = 1e9;                    // ten rows more
+  d.operators.attention.warm_rate = 20e9;  // of 100 multiprocessors: twice the memory's
+  EXPECT_NEAR(seconds(op), 1.1e-3, 1e-6);
+  d.l2_bytes = 4e8;  // the matrix lies in it
+  EXPECT_NEAR(seconds(op), 0.6e-3, 1e-6);
+  d.l2_bytes = 1e8;  // half of it
+  EXPECT_NEAR(seconds(op), 0.85e-3, 1e-6);
+}
+
 TEST_F(OperatorTimes, ElementwiseKernelsHaveTheirOwnShareOfTheBandwidth) {
   Operator op;
   op.kind = OperatorKind::elementwise;
