@@ -148,11 +148,12 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
       !(d.accelerator && d.accelerator->kind == DeviceKind::cpu))
     compute *= 16. / 36;
   double vector_peak = d.vector_peak;
-  // Without neighbours that share them, each product takes its value and its weight from the first
-  // cache, which hands a multiprocessor 32 words a clock (NVIDIA, CUDA C++ programming guide,
-  // compute capability 7.x and 8.x): 32 FLOPs a clock in 32 bit, twice that in pairs of 16.
+  // The first cache hands a multiprocessor 32 words a clock (NVIDIA, CUDA C++ programming guide,
+  // compute capability 7.x and 8.x). A product takes a value and a weight from it: 32 FLOPs a
+  // clock in 32 bit, twice that in pairs of 16; filters of one group share what they load.
   if (d.accelerator && d.accelerator->kind != DeviceKind::cpu && d.core_hz > 0)
-    vector_peak = std::min(vector_peak, 32 * d.core_hz * 32 / bits_per_element(op.activations));
+    vector_peak =
+        std::min(vector_peak, 32 * d.core_hz * op.n * 32 / bits_per_element(op.activations));
   double vector = op.flops / std::max(vector_peak * d.engine.convolution_factor, 1.0);
   return combine(std::min(compute, vector), memory,
                  d.operators.launch_seconds * d.engine.fixed_factor, c.sharpness);
