@@ -273,8 +273,8 @@ TEST(LowerGraph, StepsOfARecurrenceFollowEachOther) {
   EXPECT_EQ(step.m, 3);
   EXPECT_EQ(step.k, 128);
   // The framework calls the layer, the library its steps.
-  EXPECT_TRUE(named(ops, "recurrence.input")->called);
-  EXPECT_FALSE(step.called);
+  EXPECT_FALSE(named(ops, "recurrence.input")->in_library);
+  EXPECT_TRUE(step.in_library);
 }
 
 }  // namespace
