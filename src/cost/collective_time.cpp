@@ -105,7 +105,8 @@ double collective_seconds(const DeviceModel& d, Collective c, double payload, in
     double library =
         ring_seconds(d, c, payload, n, intra_rate, kernels != CollectiveKernels::library_rings);
     if (c != Collective::send) library *= refined(near, grid_of(c), payload, n);
-    const bool may = kernels == CollectiveKernels::any || kernels == CollectiveKernels::one_shot;
+    const bool may = kernels == CollectiveKernels::any ? d.custom_all_reduce
+                                                       : kernels == CollectiveKernels::one_shot;
     if (!may || c != Collective::all_reduce || near.small_latency_seconds <= 0) return library;
     // Engines hand large payloads on to the library.
     const double own =

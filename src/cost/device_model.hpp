@@ -33,6 +33,7 @@ struct DeviceModel {
     LinkCoefficients c;
   };
   Wire intra;
+  bool custom_all_reduce = true;  // small sums inside a node by the engine's own kernels
   std::optional<Wire> inter;
   int per_node = 1;
 };

@@ -219,6 +219,7 @@ struct EnginePolicy {
   std::int64_t widened_rows = 0;
   // Passes of so few tokens gather the matrices of chosen experts instead of sorting tokens.
   std::int64_t gathered_rows = 0;
+  bool custom_all_reduce = true;  // sums inside a node by kernels of its own while they are small
   // Where the experts of a tensor group lie on several nodes.
   ExpertKernels expert_kernels_across_nodes = ExpertKernels::none;
   bool expert_loop = false;        // larger ones multiply expert after expert, quantised ones fused

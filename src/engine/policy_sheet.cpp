@@ -263,6 +263,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.whole("half_launches", &p.half_launches);
   l.whole("widened_rows", &p.widened_rows);
   l.whole("gathered_rows", &p.gathered_rows);
+  l.flag("custom_all_reduce", &p.custom_all_reduce);
   l.choice("expert_kernels_across_nodes", kExpertKernels, &p.expert_kernels_across_nodes);
   l.flag("expert_loop", &p.expert_loop);
   l.flag("row_products", &p.row_products);

@@ -360,6 +360,8 @@ Result<Tables> prepare(const Model& model, const Job& job, const Cluster& cluste
                                   engine.library, engine.launch == Launch::eager);
   if (!device) return tl::unexpected(device.error());
   t.device = *device;
+  // Training sums through the library (NCCL).
+  t.device.custom_all_reduce = !training && engine.custom_all_reduce;
   take_products(t);
   // What nobody knows the speed of is refused, not divided by zero.
   const Format stored = domain.weights.value_or(model.weight_format);
