@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of measured error in docs/cost.md: of inference by card and engine, from `trigon validate`, and of
-what a fit of engines has not seen, from its report.
+"""The tables of measured error in docs/cost.md: of inference by kind of work and by card and engine, from `trigon
+validate`, and of what a fit of engines has not seen, from its report.
 
     tools/speed_errors.py PROGRAM            print the tables
     tools/speed_errors.py PROGRAM --update   put them into docs/cost.md, between their markers
@@ -8,10 +8,13 @@ what a fit of engines has not seen, from its report.
 Every row is predicted by the fit that has not seen its fold. Pairs with ten rows or more but fewer than ten
 predicted ones are named as not validated; pairs with fewer rows are together in `other`.
 """
+import csv
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 from marked_table import write_or_print
@@ -44,6 +47,56 @@ def table(program):
     return text
 
 
+FEWEST_OF_GROUP = 5
+AIMS = {"decode": "8", "prefill": "12", "output speed of batches": "-", "vision, encoders and others": "12",
+        "diffusion": "15"}
+
+
+def kind_of(row):
+    if row["metric"].startswith(("decode", "tpot")):
+        return "decode"
+    if row["metric"].startswith(("prefill", "ttft")):
+        return "prefill"
+    if row["steps"] or "diffus" in row["engine"].lower():
+        return "diffusion"
+    return "output speed of batches" if row["metric"] == "output_tok_s_total" else "vision, encoders and others"
+
+
+def repository(row):
+    return "/".join(row["source"].removeprefix("github:").split("@")[0].split()[0].split("/")[:2])
+
+
+def read(path):
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+def kinds(program):
+    measured = read(ROOT / "data/measured/infer.csv")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "rows.csv"
+        subprocess.run([program, "validate", "data/measured/infer.csv", "--per-row", str(path)], cwd=ROOT,
+                       capture_output=True, text=True, check=True)
+        rows = read(path)
+    errors, groups, held = {}, {}, {}
+    for name, row in rows.items():
+        if not row["predicted"]:
+            continue
+        kind, value = kind_of(measured[name]), float(row["measured"])
+        error = abs(float(row["predicted"]) / value - 1)
+        errors.setdefault(kind, []).append(error)
+        groups.setdefault(kind, {}).setdefault((repository(measured[name]), measured[name]["metric"]), []).append(error)
+        held.setdefault(kind, []).append(float(row["low"]) <= value <= float(row["high"]))
+    text = ("| what | rows | groups % | rows % | nine of ten below % | range holds % | aim % |\n|---|"
+            + "---:|" * 6 + "\n")
+    for kind, aim in AIMS.items():
+        of = sorted(errors[kind])
+        shares = [statistics.median(statistics.median(g) for g in groups[kind].values() if len(g) >= FEWEST_OF_GROUP),
+                  statistics.median(of), of[int(0.9 * len(of))], statistics.mean(held[kind])]
+        text += f"| {kind} | {len(of):,} | " + " | ".join(f"{100 * s:.0f}" for s in shares) + f" | {aim} |\n"
+    return text
+
+
 LEFT_OUT = [("fold", "fold"), ("model_family", "family of models"), ("device", "device"), ("source", "source")]
 
 
@@ -60,4 +113,5 @@ def left_out():
 
 if __name__ == "__main__":
     write_or_print(table(sys.argv[1]), PAGE, "errors inference", "end inference", sys.argv[2:])
+    write_or_print(kinds(sys.argv[1]), PAGE, "errors kinds", "end kinds", sys.argv[2:])
     write_or_print(left_out(), PAGE, "errors left out", "end left out", sys.argv[2:])

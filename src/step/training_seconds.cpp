@@ -125,7 +125,8 @@ Exchange data_exchange(const Tables& t, const Plan& plan, const Held& held, cons
 constexpr double kHostShare = 10e9 * 28 / 2.57 / kUsualHostBandwidth.in_base();
 
 // What lies in host memory goes through the host link: weights come up for each pass of each
-// micro-batch, gradients go down after it, the stepped weights come up once. Activations go down
+// micro-batch and gradients go down after it; beside weights that stay on the card gradients are
+// added up there and go down once, and the stepped weights come up once. Activations go down
 // beside the forward pass and come up beside the backward pass.
 void take_offloaded(const Tables& t, const Plan& plan, const StageWork& work, const Held& held,
                     double parts, double expert_parts, StepSeconds& out) {
@@ -136,13 +137,12 @@ void take_offloaded(const Tables& t, const Plan& plan, const StageWork& work, co
   if (plan.offload_optimizer) {
     const auto& stated = t.cluster.host.bandwidth;
     out.sustained = stated.value_or(kUsualHostBandwidth).in_base() * kHostShare / neighbours;
-    if (!plan.offload_weights) bytes += out.owned * weight;
+    if (!plan.offload_weights) bytes += out.owned * (gradient_bytes(plan.recipe) + weight);
   }
-  if (plan.offload_optimizer || plan.offload_weights)
-    bytes += m * out.owned * gradient_bytes(plan.recipe);
   if (plan.offload_weights)
     bytes +=
-        (plan.reshard ? 2 : 1) * m * weight * (held.dense / parts + held.experts / expert_parts);
+        m * (out.owned * gradient_bytes(plan.recipe) +
+             (plan.reshard ? 2 : 1) * weight * (held.dense / parts + held.experts / expert_parts));
   const auto& link = t.device.accelerator->pcie_one_way;
   if (!link) return;
   out.transfer = bytes / link->in_base();
