@@ -1,7 +1,7 @@
 #pragma once
 // Fits the effects of engines, devices and formats on end-to-end measurements (engine_fit.hpp), and
-// judges the fit on what it has not seen: folds of rows, whole devices, whole sources, whole families
-// of models.
+// judges the fit on what it has not seen: folds of rows, whole devices, whole sources, whole
+// families of models.
 
 #include "evidence/case.hpp"
 #include "evidence/csv.hpp"

@@ -156,8 +156,7 @@ int Row::fold() const {
   std::string repository_key = repository();
   // Rounds of one benchmark share it, so that a machine entered again never straddles folds.
   if (repository_key.substr(0, 10) == "mlcommons/") repository_key = "mlcommons";
-  const std::string key =
-      repository_key + "|" + lower(text("gpu")) + "|" + model_family();
+  const std::string key = repository_key + "|" + lower(text("gpu")) + "|" + model_family();
   return static_cast<int>(fnv1a(key) % kFolds);
 }
 
