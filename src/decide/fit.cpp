@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "decide/best_plan.hpp"
+#include "decide/report.hpp"
 #include "hardware/parse.hpp"
 
 namespace trigon {
@@ -17,6 +18,9 @@ FitRow row_of(PlanReport r) {
             ? message(DecideMessage::memory_binds, bytes(used ? used->value : 0),
                       bytes(usable ? usable->value : 0), memory_term_name(largest_term(r.memory)))
             : r.violated.front();
+  } else if (auto lacks = host_lacks(r.cluster, r.memory.host)) {
+    row.mark = FitMark::no;
+    row.binding = std::move(lacks);
   } else {
     bool tight =
         used && usable && (used->value > kTightShare * usable->value || used->high > usable->low);

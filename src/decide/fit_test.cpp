@@ -12,6 +12,31 @@ namespace {
 
 using test::catalogues;
 
+TEST(Fit, AHostThatIsTooSmallForWhatIsOffloadedIsANo) {
+  auto model = catalogues().models.find("llama-2-7b");
+  ASSERT_TRUE(model);
+  Question q;
+  q.model = &*model;
+  q.engine = "deepspeed";
+  q.job.kind = JobKind::finetune;
+  q.job.method = TuneMethod::full;
+  q.plan.offload_optimizer = q.plan.offload_weights = true;
+  Cluster machine = test::machine("rtx-4090");
+  auto unknown = fit(catalogues(), q, machine);
+  ASSERT_TRUE(unknown);
+  EXPECT_NE(unknown->rows.front().mark, FitMark::no);
+  // 6.74e9 parameters at 18 bytes are 113 GiB.
+  machine.host.memory = gibibytes(112);
+  auto small = fit(catalogues(), q, machine);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->rows.front().mark, FitMark::no);
+  EXPECT_TRUE(small->rows.front().binding);
+  machine.host.memory = gibibytes(114);
+  auto enough = fit(catalogues(), q, machine);
+  ASSERT_TRUE(enough);
+  EXPECT_NE(enough->rows.front().mark, FitMark::no);
+}
+
 TEST(Fit, EveryCardIsMarkedAndEachNoHasItsReason) {
   auto model = catalogues().models.find("llama-3.1-8b");
   ASSERT_TRUE(model);

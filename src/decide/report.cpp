@@ -44,6 +44,12 @@ double memory_excess(double used, double usable) {
   return used / std::max(1.0, usable) - 1 + kDoesNotFit;
 }
 
+std::optional<Message> host_lacks(const Cluster& cluster, const HostMemory& taken) {
+  const auto& host = cluster.host.memory;
+  if (!host || !(taken.total() > host->in_base())) return std::nullopt;
+  return message(DecideMessage::host_memory_binds, bytes(taken.total()), *host);
+}
+
 double deadline_excess(const std::optional<Seconds>& deadline, double takes) {
   return deadline && takes > deadline->in_base() ? takes / deadline->in_base() - 1 : 0;
 }
@@ -56,10 +62,9 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
         {memory_excess(e[Metric::memory_bytes], e[Metric::usable_bytes]),
          message(DecideMessage::memory_binds, bytes(e[Metric::memory_bytes]),
                  bytes(e[Metric::usable_bytes]), memory_term_name(largest_term(e.memory)))});
-  const double beside = e.memory.host.total();
-  if (const auto& host = s.cluster.host.memory; host && beside > host->in_base())
-    found.push_back({memory_excess(beside, host->in_base()),
-                     message(DecideMessage::host_memory_binds, bytes(beside), *host)});
+  if (auto lacks = host_lacks(s.cluster, e.memory.host))
+    found.push_back({memory_excess(e.memory.host.total(), s.cluster.host.memory->in_base()),
+                     std::move(*lacks)});
   if (auto serve = std::get_if<Serve>(&s.job)) {
     if (!e.sustainable && serve->rate) {
       double asked = serve->rate->in_base();

@@ -12,6 +12,8 @@ double limit_excess(const Setup& s, const Evaluation& e, std::vector<Message>* o
 // Its parts that search asks for plan by plan: memory beyond what may be used, time beyond a
 // deadline.
 double memory_excess(double used, double usable);
+// What a host of known memory lacks for what a plan keeps there.
+std::optional<Message> host_lacks(const Cluster& cluster, const HostMemory& taken);
 double deadline_excess(const std::optional<Seconds>& deadline, double takes);
 
 // Metrics with ranges. Ranges come from evaluating the same plan with each group of coefficients
