@@ -31,7 +31,7 @@ class Planner {
     options.filling = Filling::with_room;
     options.families = whole;
     options.front = true;
-    options.offload = whole;  // what is not priced in full is no yardstick for other counts
+    options.offload = whole;  // a host that nobody named is no yardstick for other counts
     options.threads = objective_.threads;
     options.stop = stop_;
     auto found = search_plans(*s, q.plan, options);
