@@ -202,6 +202,11 @@ PlanDomain formats_of(const Setup& s, const PlanRequest& fixed) {
   Format sixteen = Format::bf16;
   d.kv = fixed.kv.value_or(s.model->kv_format.value_or(wide ? Format::f32 : sixteen));
   if (fixed.weights && *fixed.weights != s.model->weight_format) d.weights = fixed.weights;
+  // What is trained whole is kept in the format it runs in, whatever its checkpoint holds.
+  auto tuned = std::get_if<FineTune>(&s.job);
+  d.trains_matrices = s.training && (!tuned || tuned->method == TuneMethod::full);
+  if (d.trains_matrices && bits_per_element(s.model->weight_format) < 16)
+    d.weights = fixed.weights.value_or(d.activations);
   // A network under adapters is cast to the format that it runs in (diffusers
   // examples/text_to_image/train_text_to_image_lora.py) unless asked for in another.
   if (auto tune = std::get_if<FineTune>(&s.job);

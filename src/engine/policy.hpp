@@ -286,6 +286,9 @@ struct EnginePolicy {
   // Selective recomputation by operator: every other product and all that is no product or
   // attention (torchtitan's policy).
   bool selective_by_operator = false;
+  // What tensor ranks exchange runs beside products: in the backward pass beside the gradients of
+  // weights, in the forward pass (of ranks that divide sequences) beside the products it feeds.
+  bool tensor_backward_overlaps = false, tensor_forward_overlaps = false;
   double flash_version = 0;         // 2: FlashAttention-2 on cards that have newer; 0: the newest
   double flash_capability_min = 0;  // compute capability that its flash attention needs
   RecomputeModules selective;       // what selective recomputation covers

@@ -278,6 +278,8 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.number("loss_bytes_per_logit", &p.loss_bytes_per_logit);
   l.number("loss_traffic_bytes", &p.loss_traffic_bytes);
   l.flag("selective_by_operator", &p.selective_by_operator);
+  l.flag("tensor_backward_overlaps", &p.tensor_backward_overlaps);
+  l.flag("tensor_forward_overlaps", &p.tensor_forward_overlaps);
   l.number("flash_version", &p.flash_version);
   l.number("flash_capability_min", &p.flash_capability_min);
   l.number("fused_loss_bytes_per_logit", &p.fused_loss_bytes_per_logit);

@@ -112,10 +112,13 @@ std::optional<Refusal> take_precision(const Row& row, Case& c) {
     if (!p.weights) return Refusal{RefusalReason::format_unknown, std::string(quant)};
   }
   if (precision.empty()) return std::nullopt;
-  p.activations = format_of(precision);
-  if (!p.activations) return Refusal{RefusalReason::format_unknown, std::string(precision)};
+  const auto format = format_of(precision);
+  if (!format) return Refusal{RefusalReason::format_unknown, std::string(precision)};
   if (precision == "fp32" || precision == "tf32") p.recipe = TrainRecipe::fp32;
-  if (whole_items(c)) p.weights = p.activations;
+  // Training in 8 or 4 bit says so of its products: what flows between them stays in 16.
+  const bool narrow = bits_per_element(*format) < 16 && !whole_items(c);
+  if (!narrow) p.activations = format;
+  if (whole_items(c) || (narrow && !p.weights)) p.weights = format;
   return std::nullopt;
 }
 

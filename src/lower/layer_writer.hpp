@@ -23,9 +23,15 @@ struct LayerWriter {
 
   void linear(const char* name, const Linear& l, double column_ranks, double row_ranks,
               double rows);
+  // A product that stays in the format of the activations where others take fewer bits.
+  void wide_linear(const char* name, const Linear& l, double column_ranks, double row_ranks,
+                   double rows);
+  Format product_format(const Linear& l) const;
+  void round_input(Operator& product);
   void widen(Operator& product, double rows);
   void convert(Operator& product);
   void elementwise(const char* name, double values, double reads, double writes);
+  void mirrored();
   void reduce_hidden(const char* name);
   void norm(const Norm& n, const char* name);
   void mlp(const Mlp& m, const char* reduce);

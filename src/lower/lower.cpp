@@ -32,14 +32,61 @@ void LayerWriter::linear(const char* name, const Linear& l, double column_ranks,
   op.m = rows;
   op.n = static_cast<double>(l.out) / column_ranks;
   op.k = static_cast<double>(l.in) / row_ranks;
-  op.weights = l.format;
-  if (pass.replace_weights && is_sixteen_or_wider(l.format)) op.weights = *pass.replace_weights;
+  op.weights = product_format(l);
   op.activations = pass.activations;
   op.flops = 2 * op.m * op.n * op.k;
   op.weight_bytes = op.n * op.k * element_bytes(op.weights);
   op.data_bytes = rows * (op.n + op.k) * act();
   widen(op, rows);
   convert(op);
+  round_input(op);
+  out.push_back(op);
+}
+
+void LayerWriter::wide_linear(const char* name, const Linear& l, double column_ranks,
+                              double row_ranks, double rows) {
+  if (!pass.training) return linear(name, l, column_ranks, row_ranks, rows);
+  Pass wide = pass;
+  if (pass.replace_weights && bits_per_element(*pass.replace_weights) < 16)
+    wide.replace_weights = pass.activations;
+  LayerWriter{stack, wide, out}.linear(name, l, column_ranks, row_ranks, rows);
+}
+
+Format LayerWriter::product_format(const Linear& l) const {
+  if (is_sixteen_or_wider(l.format)) return pass.replace_weights.value_or(l.format);
+  return pass.trains_matrices ? pass.replace_weights.value_or(pass.activations) : l.format;
+}
+
+// A product in 8 or 4 bit reads a rounded copy of its input. It is written twice, along rows and
+// along columns, since the gradient of the weight sums over the other one (NVIDIA, Transformer
+// Engine documentation, "Using FP8 and FP4 with Transformer Engine": cast and transpose). Products
+// that follow each other share it. The backward pass rounds the gradient of what came out.
+void LayerWriter::round_input(Operator& product) {
+  const FormatInfo& f = info(product.weights);
+  if (!pass.training || f.weight_only || f.gguf || bits_per_element(product.weights) >= 16)
+    return;
+  const double narrow = element_bytes(product.weights);
+  product.data_bytes -= product.m * product.k * (act() - narrow);
+  const auto shares = [&](const Operator& last) {
+    return last.kind == product.kind && last.m == product.m && last.k == product.k &&
+           last.weights == product.weights;
+  };
+  const double each = act() + (pass.trains_matrices ? 2 : 1) * narrow;
+  const double gradient = product.m * product.n * each;
+  if (!out.empty() && shares(out.back())) {
+    auto first = out.rbegin();
+    while (first != out.rend() && shares(*first)) ++first;
+    first->gradient_bytes += gradient;
+    return;
+  }
+  Operator op;
+  op.kind = OperatorKind::elementwise;
+  op.name = "quantise";
+  op.m = product.m * product.k;
+  op.activations = pass.activations;
+  op.data_bytes = op.m * each;
+  op.gradient_bytes = gradient;
+  op.flops = op.m;
   out.push_back(op);
 }
 
@@ -92,8 +139,17 @@ void LayerWriter::elementwise(const char* name, double values, double reads, dou
   op.m = values;
   op.activations = pass.activations;
   op.data_bytes = values * act() * (reads + writes);
+  // Its gradient takes what it was given and the gradient of what it wrote to that of its inputs.
+  if (pass.training && pass.fused_elementwise)
+    op.gradient_bytes = values * act() * (2 * reads + writes);
   op.flops = values * 4;
   out.push_back(op);
+}
+
+// Functions whose gradient needs no input again move as much backward as forward: copies,
+// rotations, and a norm beside a residual (two gradients and the input read, one written).
+void LayerWriter::mirrored() {
+  if (out.back().gradient_bytes >= 0) out.back().gradient_bytes = out.back().data_bytes;
 }
 
 // Sums the row-parallel outputs over the tensor group.
@@ -119,6 +175,7 @@ void LayerWriter::norm(const Norm& n, const char* name) {
   double ranks = pass.sequence_parallel ? tensor() : 1;
   double passes = pass.fused_elementwise ? 1 : 2.5;
   elementwise(name, tokens() * static_cast<double>(n.width) / ranks, 2 * passes, 2 * passes);
+  mirrored();
 }
 
 void LayerWriter::mlp(const Mlp& m, const char* reduce) {
@@ -140,8 +197,7 @@ void LayerWriter::expert_linear(const char* name, const Linear& l, double rows, 
   op.n = static_cast<double>(l.out) / (column ? split : 1);
   op.k = static_cast<double>(l.in) / (column ? 1 : split);
   op.groups = std::max(groups, 1.0);
-  op.weights = l.format;
-  if (pass.replace_weights && is_sixteen_or_wider(l.format)) op.weights = *pass.replace_weights;
+  op.weights = product_format(l);
   op.activations = pass.activations;
   op.flops = 2 * rows * op.n * op.k;
   op.weight_bytes = groups * op.n * op.k * element_bytes(op.weights);
@@ -165,13 +221,14 @@ void LayerWriter::expert_linear(const char* name, const Linear& l, double rows, 
     out.back().repeat = op.repeat;
   }
   widen(op, op.m / op.groups);
+  round_input(op);
   out.push_back(op);
 }
 
 void LayerWriter::experts(const MixtureOfExperts& m) {
   if (pass.expert_kernels && pass.expert > 1) return exchanged_experts(m);
   double rows = tokens(), t = tensor();
-  linear("moe.router", m.router, 1, 1, rows);
+  wide_linear("moe.router", m.router, 1, 1, rows);
   double e = static_cast<double>(m.experts), active = static_cast<double>(m.active);
   // Serving shares the tensor group between experts (ep) and slices of each expert (t / ep);
   // every rank sees all tokens. Training exchanges tokens over the expert group instead; where
@@ -195,7 +252,7 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
   expert_linear("moe.down", m.down, pairs, hit, slice, false);
   // Permutation to expert order and the weighted sum back.
   if (rows > pass.gathered_rows)
-    elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2);
+    elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2), mirrored();
   if (training && ep > 1) dispatch("moe.combine", rows * active, width);
   if (m.latent_out) linear("moe.latent_out", *m.latent_out, 1, 1, rows);
   if (m.shared) {
@@ -395,7 +452,7 @@ void lower_head(const Stack& stack, const Pass& whole, OperatorList& out) {
   else
     return;
   if (stack.projections.size() > 1) w.linear("head.projection", stack.projections[1], 1, 1, rows);
-  w.linear("head", head, pass.tensor, 1, rows);
+  w.wide_linear("head", head, pass.tensor, 1, rows);
   if (pass.loss_bytes > 0) {
     Operator op;
     op.kind = OperatorKind::elementwise;

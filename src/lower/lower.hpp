@@ -45,6 +45,11 @@ struct Pass {
   // with the vocabulary divided over the tensor group.
   double loss_bytes = 0;
   std::optional<Format> replace_weights;  // the plan widens or narrows 16-bit weights to this
+  // Training keeps matrices in 16 or 32 bit. Products in fewer bits round both operands first;
+  // attention, norms and what ranks exchange stay in the format of the activations, and so do
+  // the router and the head.
+  bool training = false;
+  bool trains_matrices = false;  // none stays as narrow as its checkpoint holds it
 };
 
 // Appends the operators of one layer. Layers of an encoder are lowered with new_tokens of whole

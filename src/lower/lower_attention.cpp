@@ -24,6 +24,7 @@ void LayerWriter::attention(const Attention& a) {
   // Rotation, per-head norms and the cache write touch q and k once.
   elementwise("attention.rotate", rows * (heads + kv_heads) * qk, pass.fused_elementwise ? 1 : 3,
               pass.fused_elementwise ? 1 : 3);
+  mirrored();
   const double keys = chosen_keys(a.indexer, mean_keys(a, pass));
   copy_cache(heads, kv_heads, qk + v);
   scores("attention.scores", heads, kv_heads, qk, v, keys, heads / std::max(1.0, kv_heads),
@@ -145,6 +146,7 @@ void LayerWriter::latent(const LatentAttention& a) {
   linear("attention.q_up", a.q_up, t, 1, rows);
   linear("attention.kv_down", a.kv_down, 1, 1, rows);
   elementwise("attention.rotate", rows * (heads + 1) * static_cast<double>(a.rope_dim), 1, 1);
+  mirrored();
   double rank = static_cast<double>(a.kv_lora_rank), rope = static_cast<double>(a.rope_dim);
   double nope = static_cast<double>(a.nope_dim), value = static_cast<double>(a.value_dim);
   bool decode = pass.new_tokens < 2 && pass.cached_tokens > 0;

@@ -38,6 +38,7 @@ struct Operator {
   double flops = 0;
   double weight_bytes = 0;  // read from memory once per pass
   double data_bytes = 0;    // activations and cache: read and written
+  double gradient_bytes = -1;  // elementwise, of its backward pass; -1: twice `data_bytes`
   // Attention.
   double sequences = 0, query_tokens = 0, key_tokens = 0;
   double group_size = 1;     // query heads that share a key head

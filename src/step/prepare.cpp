@@ -275,7 +275,8 @@ Format stored_format(const Model& model, const PlanDomain& formats) {
     return multiplied(dense_of(formats.weights.value_or(formats.activations)));
   const Format f = model.weight_format;
   const bool sixteen = f == Format::bf16 || f == Format::f16 || f == Format::f32;
-  const Format stored = dense_of(sixteen ? formats.weights.value_or(f) : f);
+  const Format stored =
+      dense_of(sixteen || formats.trains_matrices ? formats.weights.value_or(f) : f);
   return stack && !stack->generates ? multiplied(stored) : stored;
 }
 

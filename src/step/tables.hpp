@@ -39,6 +39,7 @@ struct PlanDomain {
   CardSplit card_split = CardSplit::layer;
   CardShares card_shares{};
   // Training.
+  bool trains_matrices = false;  // none stays as narrow as its checkpoint holds it
   double expert_capacity = 0;  // rows of an expert over the even share, padded to; 0: as they come
 };
 

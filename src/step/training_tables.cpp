@@ -11,6 +11,7 @@
 #include "lower/lower.hpp"
 #include "plan/legality.hpp"
 #include "step/pass_time.hpp"
+#include "step/training_work.hpp"
 
 namespace trigon {
 
@@ -59,6 +60,8 @@ Pass training_pass_of(const Tables& t, const Plan& plan) {
   p.sequence_parallel = plan.sequence_parallel;
   p.fused_elementwise = t.engine.fusion != Fusion::none;
   p.replace_weights = t.domain.weights;
+  p.training = true;
+  p.trains_matrices = t.domain.trains_matrices;
   if (!t.engine.flash_attention) p.score_bytes = t.engine.score_bytes;
   // The loss, a third of its traffic in the forward pass. Eager: logits and a 32-bit copy, its
   // log-softmax, the gradients of both (torch.nn.functional.cross_entropy on float logits); one
@@ -92,6 +95,11 @@ BackwardTime backward_time(const DeviceModel& d, const Operator& op, bool weight
       t.weight = operator_time(d, weight).seconds;
     }
     return t;
+  }
+  if (op.kind == OperatorKind::elementwise && op.gradient_bytes >= 0) {
+    Operator back = op;
+    back.data_bytes = op.gradient_bytes;
+    return {operator_time(d, back).seconds, 0};
   }
   const OperatorTime f = operator_time(d, op);
   // Flash attention recomputes the scores: 5 products instead of 2. Scores that were kept take 4.
@@ -190,9 +198,29 @@ double repeated_share(const EnginePolicy& e, const Operator& op) {
   return 0;
 }
 
+// Takes off what the exchange of tensor ranks does beside products; compute beside it slows down.
+void hide_exchange(const Tables& t, const Pass& p, double products, const TrainOperator& exchanged,
+                   LayerWork& w) {
+  const auto hidden = [](double exchange, double beside) {
+    return std::min(exchange, beside) * (1 - kSlowing);
+  };
+  double taken = 0;
+  if (t.engine.tensor_forward_overlaps && p.sequence_parallel) {
+    const double f = hidden(exchanged.forward, products);
+    w.forward -= f, taken += f;
+  }
+  if (t.engine.tensor_backward_overlaps) {
+    const double b = hidden(exchanged.backward.input, w.weight);
+    w.input -= b, taken += b;
+  }
+  w.tensor = std::max(0.0, w.tensor - taken);
+}
+
 // Operators that run together, and the host that launches them.
 LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, OperatorTimes& times) {
   LayerWork w;
+  double products = 0;
+  TrainOperator exchanged;
   for (const Operator& op : ops) {
     const TrainOperator x = in_group(t, p, op, alone_once(t, op, times));
     w.forward += op.repeat * x.forward;
@@ -200,10 +228,16 @@ LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, Opera
     w.weight += op.repeat * x.backward.weight;
     w.context += op.repeat * x.context;
     w.again += op.repeat * x.forward * repeated_share(t.engine, op);
+    if (op.kind == OperatorKind::gemm) products += op.repeat * x.forward;
+    if (op.kind >= OperatorKind::all_reduce && op.kind <= OperatorKind::reduce_scatter) {
+      exchanged.forward += op.repeat * x.forward;
+      exchanged.backward.input += op.repeat * x.backward.input;
+    }
     if (is_collective(op.kind))
       (op.kind == OperatorKind::all_to_all ? w.expert : w.tensor) +=
           op.repeat * (x.forward + x.backward.total());
   }
+  hide_exchange(t, p, products, exchanged, w);
   const double host = t.device.engine.layer_overhead_seconds;
   const double backward = w.backward();
   w.forward = with_host(t.device, w.forward, host);
