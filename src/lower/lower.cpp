@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "lower/layer_writer.hpp"
 
@@ -85,6 +86,9 @@ void LayerWriter::round_input(Operator& product) {
   op.m = product.m * product.k;
   op.activations = pass.activations;
   op.data_bytes = op.m * each;
+  // Where kernels are fused a norm writes the rounded copies instead of its result.
+  if (pass.fused_elementwise && !out.empty() && std::string_view(out.back().name) == "norm")
+    op.data_bytes = op.m * std::max(0.0, each - 2 * act());
   op.gradient_bytes = gradient;
   op.flops = op.m;
   out.push_back(op);

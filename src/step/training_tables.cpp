@@ -58,7 +58,7 @@ Pass training_pass_of(const Tables& t, const Plan& plan) {
   p.heads_exchanged = plan.context_exchange == ContextExchange::all_to_all;
   p.expert_inside_tensor = false;
   p.sequence_parallel = plan.sequence_parallel;
-  p.fused_elementwise = t.engine.fusion != Fusion::none;
+  p.fused_elementwise = t.engine.autograd != Autograd::eager;
   p.replace_weights = t.domain.weights;
   p.training = true;
   p.trains_matrices = t.domain.trains_matrices;
@@ -198,6 +198,16 @@ double repeated_share(const EnginePolicy& e, const Operator& op) {
   return 0;
 }
 
+// Launches of a plain layer's forward pass, which `layer_overhead_seconds` is the time of.
+constexpr double kPlainLaunches = 30;
+
+// A layer of experts launches more: routing, counting, sorting and putting back some 50 (Megatron
+// Core, transformer/moe: router.py, moe_utils.py, token_dispatcher.py).
+double launches_beyond(const Operator& op) {
+  constexpr double kRouting = 50;
+  return std::string_view(op.name) == "moe.router" ? kRouting : 0;
+}
+
 // Takes off what the exchange of tensor ranks does beside products; compute beside it slows down.
 void hide_exchange(const Tables& t, const Pass& p, double products, const TrainOperator& exchanged,
                    LayerWork& w) {
@@ -219,7 +229,7 @@ void hide_exchange(const Tables& t, const Pass& p, double products, const TrainO
 // Operators that run together, and the host that launches them.
 LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, OperatorTimes& times) {
   LayerWork w;
-  double products = 0;
+  double products = 0, launches = kPlainLaunches;
   TrainOperator exchanged;
   for (const Operator& op : ops) {
     const TrainOperator x = in_group(t, p, op, alone_once(t, op, times));
@@ -229,6 +239,7 @@ LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, Opera
     w.context += op.repeat * x.context;
     w.again += op.repeat * x.forward * repeated_share(t.engine, op);
     if (op.kind == OperatorKind::gemm) products += op.repeat * x.forward;
+    launches += launches_beyond(op);
     if (op.kind >= OperatorKind::all_reduce && op.kind <= OperatorKind::reduce_scatter) {
       exchanged.forward += op.repeat * x.forward;
       exchanged.backward.input += op.repeat * x.backward.input;
@@ -238,7 +249,7 @@ LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, Opera
           op.repeat * (x.forward + x.backward.total());
   }
   hide_exchange(t, p, products, exchanged, w);
-  const double host = t.device.engine.layer_overhead_seconds;
+  const double host = t.device.engine.layer_overhead_seconds * launches / kPlainLaunches;
   const double backward = w.backward();
   w.forward = with_host(t.device, w.forward, host);
   // Products have two gradients to launch.
