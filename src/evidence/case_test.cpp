@@ -184,6 +184,23 @@ TEST_F(Cases, AmbiguousCardsAreAllKept) {
   EXPECT_EQ(c.hardware.size(), 2u);
 }
 
+TEST_F(Cases, NarrowTrainingNarrowsProductsAlone) {
+  for (const auto& [word, format] :
+       {std::pair{"fp8", Format::fp8_tensor}, std::pair{"mxfp8", Format::mxfp8},
+        std::pair{"nvfp4", Format::nvfp4}}) {
+    const Case c =
+        accepted(kTrain, "1,s,2024,A,8,8,gpt-like,12,768,12,,50304," + std::string(word) +
+                             ",Megatron-LM,full,1,1,8,,1024,64,8,,step_s,0.5,,");
+    EXPECT_EQ(c.question.plan.weights, format);
+    EXPECT_FALSE(c.question.plan.activations);
+  }
+  const Case c = accepted(kTrain,
+                          "1,s,2024,A,8,8,gpt-like,12,768,12,,50304,bf16,Megatron-LM,full,1,"
+                          "1,8,,1024,64,8,,step_s,0.5,,");
+  EXPECT_FALSE(c.question.plan.weights);
+  EXPECT_EQ(c.question.plan.activations, Format::bf16);
+}
+
 TEST_F(Cases, ModelsAreBuiltFromTheirDimensions) {
   const Case c = accepted(kTrain,
                           "1,s,2024,A,8,8,gpt-like,12,768,12,,50304,fp16,Megatron-LM,full,1,"

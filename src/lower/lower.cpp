@@ -64,8 +64,7 @@ Format LayerWriter::product_format(const Linear& l) const {
 // that follow each other share it. The backward pass rounds the gradient of what came out.
 void LayerWriter::round_input(Operator& product) {
   const FormatInfo& f = info(product.weights);
-  if (!pass.training || f.weight_only || f.gguf || bits_per_element(product.weights) >= 16)
-    return;
+  if (!pass.training || f.weight_only || f.gguf || bits_per_element(product.weights) >= 16) return;
   const double narrow = element_bytes(product.weights);
   product.data_bytes -= product.m * product.k * (act() - narrow);
   const auto shares = [&](const Operator& last) {

@@ -24,6 +24,7 @@ struct RestName {
   PresentMessage text;
 };
 constexpr RestName kRest[] = {{"host_floor", PresentMessage::rest_host_floor},
+                              {"beside_products", PresentMessage::rest_beside},
                               {"step_overhead", PresentMessage::rest_step_overhead},
                               {"request_overhead", PresentMessage::rest_request_overhead},
                               {"sends", PresentMessage::rest_sends},

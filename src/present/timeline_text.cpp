@@ -80,7 +80,9 @@ void put_timeline(Page& page, const StepBreakdown& s) {
   const double inside = s.tensor + s.expert + s.context;
   double left = s.seconds - s.forward - s.backward;
   for (const RestLine& r : s.rest)
-    if (r.what != StepRest::host_floor && r.what != StepRest::other) left -= r.seconds;
+    if (r.what != StepRest::host_floor && r.what != StepRest::beside_products &&
+        r.what != StepRest::other)
+      left -= r.seconds;
   row(PresentMessage::part_forward, s.forward);
   row(PresentMessage::part_backward, s.backward);
   row(PresentMessage::part_tensor, s.tensor);

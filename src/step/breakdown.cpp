@@ -185,6 +185,7 @@ StepBreakdown broken_down(const Tables& t, StepPart part, double seconds, double
       out.operators.begin(), out.operators.end(),
       [](const OperatorLine& a, const OperatorLine& b) { return a.seconds > b.seconds; });
   rest.push_back({StepRest::host_floor, pass.host_floor * share});
+  rest.push_back({StepRest::beside_products, -pass.beside * share});
   double left = seconds;
   for (const OperatorLine& line : out.operators) left -= line.seconds;
   for (const RestLine& line : rest) left -= line.seconds;

@@ -21,6 +21,7 @@ enum class StepPart : std::uint8_t {
 // Time that belongs to no operator.
 enum class StepRest : std::uint8_t {
   host_floor,        // the device waits for the host's launches
+  beside_products,   // collectives that run beside products, taken off again
   step_overhead,     // scheduler, sampling, input preparation
   request_overhead,  // once a request
   sends,             // between pipeline stages, or of rows between ranks

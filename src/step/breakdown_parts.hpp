@@ -8,6 +8,7 @@ namespace trigon {
 struct CostedPass {
   std::vector<OperatorLine> operators;
   double host_floor = 0;
+  double beside = 0;  // of collectives among the operators: seconds that products hide
 };
 
 void add(CostedPass& out, const Tables& t, const Operator& op, double calls,

@@ -33,15 +33,16 @@ void add_both(CostedPass& out, const Tables& t, const Operator& op, double calls
   back.op.flops *= work;
   if (!back.collective()) {
     const double bytes = product ? products : 2;
-    back.op.data_bytes *= bytes;
+    back.op.data_bytes = op.gradient_bytes >= 0 ? op.gradient_bytes : op.data_bytes * bytes;
     back.op.weight_bytes *= bytes;
   }
   out.operators.push_back(std::move(back));
 }
 
 // What the host adds to the lines from `from` on, of both directions.
-double host_of(const DeviceModel& d, const CostedPass& out, std::size_t from, double host) {
-  double forward = 0, backward = 0;
+double host_of(const DeviceModel& d, const CostedPass& out, std::size_t from, double host,
+               std::pair<double, double> beside = {}) {
+  double forward = -beside.first, backward = -beside.second;
   for (std::size_t i = from; i < out.operators.size(); ++i)
     (out.operators[i].backward ? backward : forward) += out.operators[i].seconds;
   return beyond(d, forward, host) + (backward > 0 ? beyond(d, backward, 2 * host) : 0);
@@ -93,10 +94,16 @@ CostedPass training_passes(const Tables& t, const Plan& plan, const Evaluation& 
   OperatorList ops;
   auto walk = [&](const Pass& own, double count) {
     const std::size_t from = out.operators.size();
-    for (const Operator& op : ops)
-      add_both(out, t, op, m * count * op.repeat, train_operator(t, own, op, !t.train.frozen_base));
-    out.host_floor +=
-        host_of(t.device, out, from, m * count * t.device.engine.layer_overhead_seconds);
+    BesideProducts layer;
+    for (const Operator& op : ops) {
+      const TrainOperator x = train_operator(t, own, op, !t.train.frozen_base);
+      add_both(out, t, op, m * count * op.repeat, x);
+      layer.add(op, x);
+    }
+    auto beside = layer.hidden(t.engine, own);
+    beside.first *= m * count, beside.second *= m * count;
+    out.beside += beside.first + beside.second;
+    out.host_floor += host_of(t.device, out, from, m * count * layer_host(t, ops), beside);
     ops.clear();
   };
   std::int64_t before = 0;

@@ -39,6 +39,23 @@ struct TrainOperator {
   BackwardTime backward;
   double context = 0;  // part of both: the exchange beyond what attention hides
 };
+// What tensor ranks exchange in a layer, and the products it may run beside: in the forward pass
+// those it feeds or follows, in the backward pass the gradients of weights (engines say which,
+// src/engine/policy.hpp). Compute beside it slows down.
+struct BesideProducts {
+  double products = 0, weights = 0;  // seconds of products: forward, gradients of weights
+  double forward = 0, backward = 0;  // seconds of the exchange
+  void add(const Operator& op, const TrainOperator& x);
+  // Seconds that do not count, of the forward and the backward pass.
+  std::pair<double, double> hidden(const EnginePolicy& e, const Pass& p) const;
+};
+
+// The host's time for the forward pass of a layer, twice that for the backward pass. A plain layer
+// is some 30 launches, which `layer_overhead_seconds` is the time of. Routing to experts, counting
+// and sorting their tokens and putting them back are 50 more (Megatron Core, transformer/moe:
+// router.py, moe_utils.py, token_dispatcher.py).
+double layer_host(const Tables& t, const OperatorList& ops);
+
 TrainOperator train_operator(const Tables& t, const Pass& pass, const Operator& op,
                              bool weights_train);
 // How many more rows the busiest of the ranks of an expert group has than the mean.

@@ -198,39 +198,10 @@ double repeated_share(const EnginePolicy& e, const Operator& op) {
   return 0;
 }
 
-// Launches of a plain layer's forward pass, which `layer_overhead_seconds` is the time of.
-constexpr double kPlainLaunches = 30;
-
-// A layer of experts launches more: routing, counting, sorting and putting back some 50 (Megatron
-// Core, transformer/moe: router.py, moe_utils.py, token_dispatcher.py).
-double launches_beyond(const Operator& op) {
-  constexpr double kRouting = 50;
-  return std::string_view(op.name) == "moe.router" ? kRouting : 0;
-}
-
-// Takes off what the exchange of tensor ranks does beside products; compute beside it slows down.
-void hide_exchange(const Tables& t, const Pass& p, double products, const TrainOperator& exchanged,
-                   LayerWork& w) {
-  const auto hidden = [](double exchange, double beside) {
-    return std::min(exchange, beside) * (1 - kSlowing);
-  };
-  double taken = 0;
-  if (t.engine.tensor_forward_overlaps && p.sequence_parallel) {
-    const double f = hidden(exchanged.forward, products);
-    w.forward -= f, taken += f;
-  }
-  if (t.engine.tensor_backward_overlaps) {
-    const double b = hidden(exchanged.backward.input, w.weight);
-    w.input -= b, taken += b;
-  }
-  w.tensor = std::max(0.0, w.tensor - taken);
-}
-
 // Operators that run together, and the host that launches them.
 LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, OperatorTimes& times) {
   LayerWork w;
-  double products = 0, launches = kPlainLaunches;
-  TrainOperator exchanged;
+  BesideProducts beside;
   for (const Operator& op : ops) {
     const TrainOperator x = in_group(t, p, op, alone_once(t, op, times));
     w.forward += op.repeat * x.forward;
@@ -238,18 +209,16 @@ LayerWork work_of(const Tables& t, const Pass& p, const OperatorList& ops, Opera
     w.weight += op.repeat * x.backward.weight;
     w.context += op.repeat * x.context;
     w.again += op.repeat * x.forward * repeated_share(t.engine, op);
-    if (op.kind == OperatorKind::gemm) products += op.repeat * x.forward;
-    launches += launches_beyond(op);
-    if (op.kind >= OperatorKind::all_reduce && op.kind <= OperatorKind::reduce_scatter) {
-      exchanged.forward += op.repeat * x.forward;
-      exchanged.backward.input += op.repeat * x.backward.input;
-    }
+    beside.add(op, x);
     if (is_collective(op.kind))
       (op.kind == OperatorKind::all_to_all ? w.expert : w.tensor) +=
           op.repeat * (x.forward + x.backward.total());
   }
-  hide_exchange(t, p, products, exchanged, w);
-  const double host = t.device.engine.layer_overhead_seconds * launches / kPlainLaunches;
+  const auto [forward_beside, backward_beside] = beside.hidden(t.engine, p);
+  w.forward -= forward_beside;
+  w.input -= backward_beside;
+  w.tensor = std::max(0.0, w.tensor - forward_beside - backward_beside);
+  const double host = layer_host(t, ops);
   const double backward = w.backward();
   w.forward = with_host(t.device, w.forward, host);
   // Products have two gradients to launch.
@@ -317,6 +286,30 @@ TrainPass train_pass(const Tables& t, std::int64_t sequence, const Plan& degrees
 }
 
 }  // namespace
+
+void BesideProducts::add(const Operator& op, const TrainOperator& x) {
+  weights += op.repeat * x.backward.weight;
+  if (op.kind == OperatorKind::gemm) products += op.repeat * x.forward;
+  if (op.kind < OperatorKind::all_reduce || op.kind > OperatorKind::reduce_scatter) return;
+  forward += op.repeat * x.forward;
+  backward += op.repeat * x.backward.input;
+}
+
+std::pair<double, double> BesideProducts::hidden(const EnginePolicy& e, const Pass& p) const {
+  const auto taken = [](double exchange, double other) {
+    return std::min(exchange, other) * (1 - kSlowing);
+  };
+  return {e.tensor_forward_overlaps && p.sequence_parallel ? taken(forward, products) : 0.0,
+          e.tensor_backward_overlaps ? taken(backward, weights) : 0.0};
+}
+
+double layer_host(const Tables& t, const OperatorList& ops) {
+  constexpr double kPlain = 30, kRouting = 50;
+  double launches = kPlain;
+  for (const Operator& op : ops)
+    if (std::string_view(op.name) == "moe.router") launches += kRouting;
+  return t.device.engine.layer_overhead_seconds * launches / kPlain;
+}
 
 TrainOperator train_operator(const Tables& t, const Pass& p, const Operator& op,
                              bool weights_train) {
