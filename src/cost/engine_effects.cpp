@@ -81,7 +81,8 @@ double largest(const EngineSubject& s, EngineParameter p) {
   // The tables time FP8 by kernels of servers, 0.518 of an H100's peak, where a library's reach
   // 0.709 (stas00/ml-engineering, MAMF); and a tenth.
   constexpr double kMostOfTraining = 1.5;
-  if (s.kind == EngineKind::train && p == EngineParameter::compute) return kMostOfTraining;
+  if (s.kind == EngineKind::train && p == EngineParameter::compute)
+    return s.weight_class == "half" ? kMostOfTables : kMostOfTraining;
   if (s.kind == EngineKind::serve && s.vendor == "nvidia" && s.weight_class == "half" &&
       p == EngineParameter::compute)
     return kMostOfTables;
