@@ -99,6 +99,18 @@ namespace {
 // loop over single values; wide loads are at the upper end).
 constexpr double kCoreBandwidth = 30e9;
 
+// Where a maker says how many lines may be on the way, that many over the time that one takes: of
+// Zen 3 and later 64 of 64 bytes from a core's cache to the shared one (AMD's launch of Zen 3,
+// anandtech.com 16214), of 80 ns each with DDR4 and DDR5.
+constexpr std::array<std::string_view, 4> kLongQueues = {"zen3", "zen4", "zen5", "zen5_mobile"};
+constexpr double kLongQueueBandwidth = 64 * 64 / 80e-9;
+
+double core_bandwidth(const Accelerator& a) {
+  const bool long_queue =
+      std::find(kLongQueues.begin(), kLongQueues.end(), a.family) != kLongQueues.end();
+  return long_queue ? kLongQueueBandwidth : kCoreBandwidth;
+}
+
 // Threads of one parallel region meet at its end: a few microseconds on one socket, more on many
 // cores (EPCC OpenMP microbenchmarks: barriers of 1 to 5 us).
 constexpr double kRegionSeconds = 3e-6;
@@ -143,7 +155,8 @@ void use_threads(DeviceModel& d, const Accelerator& a, std::optional<double> thr
   const double n = std::clamp(threads.value_or(cores), 1.0, cores);
   for (MathUnit& u : d.unit) u.peak *= n / cores;
   d.vector_peak *= n / cores;
-  d.bandwidth = std::min(d.bandwidth, n * kCoreBandwidth);
+  d.core_share = n / cores;
+  d.bandwidth = std::min(d.bandwidth, n * core_bandwidth(a));
 }
 
 }  // namespace

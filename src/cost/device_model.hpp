@@ -19,11 +19,13 @@ struct DeviceModel {
   double vector_peak = 0;                     // FLOP/s of elementwise arithmetic
   double bandwidth = 0;                       // B/s
   double l2_bytes = 0;
-  double sm_count = 0;  // 0: unknown, no wave effect
-  double core_hz = 0;   // cores times clock; 0: unknown, their own bandwidth is no roof
+  double sm_count = 0;    // 0: unknown, no wave effect
+  double core_hz = 0;     // cores times clock; 0: unknown, their own bandwidth is no roof
+  double core_share = 1;  // of a processor's cores that work
   OperatorCoefficients operators;
   EngineCoefficients engine;
   bool integer_products = false;  // weight-only formats meet activations in 8 bit
+  double lookup_rows = 1;         // rows that one look-up of a codebook serves
   double power_scale = 1;  // sustained clock against that of the cards the ceilings come from
 
   struct Wire {

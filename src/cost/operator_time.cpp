@@ -81,6 +81,33 @@ double read_again(const DeviceModel& d, const Operator& op) {
   return op.again_bytes * (held / faster + 1 - held);
 }
 
+// Formats that store the number of an entry of a codebook for each 8 or 4 weights (ggml-quants.c,
+// iq2_xxs to iq3_s): look-ups for 256 weights.
+double lookups(Format f) {
+  switch (dense_of(f)) {
+    case Format::iq1_s:
+    case Format::iq1_m:
+    case Format::iq2_xxs:
+    case Format::iq2_xs:
+    case Format::iq2_s:
+      return 32;
+    case Format::iq3_xxs:
+    case Format::iq3_s:
+      return 64;
+    default:
+      return 0;
+  }
+}
+
+// A processor's vector units cannot look up entries: the number is cut out of its bits, the entry
+// loaded and put into its place in a register, five or six operations, which is what a core
+// finishes in a cycle (Zen 3 and later 6, Golden Cove 6, Apple's 8).
+double lookup_seconds(const DeviceModel& d, const Operator& op) {
+  if (!d.accelerator || d.accelerator->kind != DeviceKind::cpu || d.core_hz <= 0) return 0;
+  const double rows = op.groups * std::ceil(op.m / op.groups / std::max(1.0, d.lookup_rows));
+  return lookups(op.weights) / 256 * op.n * op.k * rows / (d.core_hz * d.core_share);
+}
+
 OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   const MatrixPath path = matrix_path(d, op);
   const MathClass cls = path == MatrixPath::fp8_block ? MathClass::fp8
@@ -111,6 +138,7 @@ OperatorTime matrix_time(const DeviceModel& d, const Operator& op) {
   if (c.widened_per_second > 0 && path > MatrixPath::fp8_block)
     compute = std::max(compute, groups * op.n * op.k * std::ceil(rows_a_group / kWidenedRows) /
                                     (c.widened_per_second * d.engine.compute_factor));
+  compute += lookup_seconds(d, op);
   double bytes = op.timed_alone ? warm(d, op.weight_bytes + op.data_bytes)
                                 : op.weight_bytes + beyond_cache(d, op.data_bytes);
   bytes += read_again(d, op);
@@ -167,6 +195,8 @@ OperatorTime attention_time(const DeviceModel& d, const Operator& op) {
   // A query tile is at least 16 rows of the matrix unit: grouped heads share one.
   double rows = op.query_tokens * op.group_size;
   double padding = rows < 16 ? 16 / rows : 1;
+  // A processor's vector units have no tile to fill.
+  if (d.accelerator && d.accelerator->kind == DeviceKind::cpu) padding = 1;
   // One block works on up to 128 queries of a head (or of the heads that share a key).
   bool decode = op.query_tokens < 2;
   const double factor = d.engine.attention_factor * (decode ? 1 : d.engine.prompt_attention_factor);

@@ -225,6 +225,7 @@ struct EnginePolicy {
   bool expert_loop = false;        // larger ones multiply expert after expert, quantised ones fused
   bool row_products = false;       // matrix-vector kernels: each row reads the quantised matrix
   bool integer_products = false;   // GGUF weights meet activations in 8 bit on integer units
+  std::int64_t lookup_rows = 1;    // rows of a product that one look-up of a codebook serves
   bool own_products = false;       // products in 16 and 8 bit by kernels of its own, no library's
   bool half_accumulation = false;  // 16-bit products are summed in 16 bit
   // Modules of quantised matrices that wait for the device before they return, as "int8": the host

@@ -268,6 +268,7 @@ Result<EnginePolicy> policy_from(const FactSheet& sheet,
   l.flag("expert_loop", &p.expert_loop);
   l.flag("row_products", &p.row_products);
   l.flag("integer_products", &p.integer_products);
+  l.whole("lookup_rows", &p.lookup_rows);
   l.flag("own_products", &p.own_products);
   l.flag("half_accumulation", &p.half_accumulation);
   l.texts("waiting_formats", &p.waiting_formats);

@@ -64,13 +64,14 @@ constexpr std::array kFormatWords = {
     FormatWord{"w8a8", Format::int8},
     FormatWord{"nf4-dq", Format::nf4_double},
     FormatWord{"int4:q4f16_1", Format::int4_g32},
-    // MLX: groups of 64 with a 16-bit scale and bias, half a bit more; the same bits as these.
-    FormatWord{"mlx:q8", Format::q8_0},
+    // MLX: groups of 64 with a 16-bit scale and bias, half a bit more, the same bits as these but for
+    // 4 and 8 bit, which the engine runs under their own names.
+    FormatWord{"mlx:q8", Format::int8_g128},
     FormatWord{"mlx:q6", Format::q6_k},
     FormatWord{"mlx:q5", Format::q5_k},
-    FormatWord{"mlx:q4", Format::q4_0},
+    FormatWord{"mlx:q4", Format::int4_g64},
     FormatWord{"mlx:q5-g32", Format::q5_1},
-    FormatWord{"mlx:q4-g32", Format::q4_1},
+    FormatWord{"mlx:q4-g32", Format::int4_g32},
 };
 
 // A custom mix whose header still names the default type: "gguf:Q8_0@3.9bpw".

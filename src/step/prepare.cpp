@@ -253,6 +253,7 @@ void take_products(Tables& t) {
   if (t.engine.half_accumulation && (t.stack || t.domain.activations == Format::f16))
     accumulate_in_half(t.device);
   t.device.integer_products = t.engine.integer_products;
+  t.device.lookup_rows = static_cast<double>(t.engine.lookup_rows);
   // FlashAttention-3, which the tables of Hopper time, is 1.5 to 2 times as fast as 2 in the
   // forward pass and 1.5 to 1.75 in the backward one, which has 5 products to its 2 (J. Shah et
   // al., arXiv:2407.08608): 1.66 over both.
