@@ -159,7 +159,7 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   if (d.accelerator && d.accelerator->kind != DeviceKind::cpu && d.core_hz > 0)
     vector_peak =
         std::min(vector_peak, 32 * d.core_hz * op.n * 32 / bits_per_element(op.activations));
-  double vector = op.flops / std::max(vector_peak * d.engine.convolution_factor, 1.0);
+  double vector = op.flops / std::max(vector_peak * d.engine.convolution_factor * axes, 1.0);
   return combine(std::min(compute, vector), memory,
                  d.operators.launch_seconds * d.engine.fixed_factor, c.sharpness);
 }

@@ -110,6 +110,10 @@ double kind_hold(EngineKind kind, EngineParameter p) {
 }  // namespace
 
 bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
+  // How long a reduction must be is a matter of a card's pipelines, not of who calls the library.
+  if (kind == EngineKind::train_graph && p == EngineParameter::convolution_k_half)
+    return level == EngineLevel::kind || level == EngineLevel::vendor ||
+           level == EngineLevel::family || level == EngineLevel::weight_class;
   if (kind != EngineKind::serve) return true;
   if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap &&
       p != EngineParameter::prompt_attention)
