@@ -41,6 +41,8 @@ const std::array<ParameterInfo, kEngineParameters>& engine_parameters() {
       {"prompt_attention", &C::prompt_attention_factor, 0.1, 10},
       {"convolution", &C::convolution_factor, 0.02, 2.5},
       {"convolution_k_half", &C::convolution_k_half, 1, 2000},
+      {"line_convolution", &C::line_convolution_factor, 0.1, 2},
+      {"volume_convolution", &C::volume_convolution_factor, 0.1, 2},
       {"cache", &C::cache_speedup, 1, 5},
       {"link", &C::link_factor, 0.3, 10},
       {"operator_overhead_seconds", &C::operator_overhead_seconds, 0, 3e-4},

@@ -25,13 +25,15 @@ struct EngineCoefficients {
   // Bytes a clock and core that kernels keep in flight: a bandwidth roof of their own, below that
   // of the memory where few cores share much bandwidth.
   double core_stream = 64;
-  double fixed_factor = 1;             // multiplies what an operator takes whatever its size
-  double attention_factor = 1;         // multiplies both roofs of attention
-  double prompt_attention_factor = 1;  // and these of prompts, whose kernels are others
-  double convolution_factor = 1;       // multiplies the compute roof of convolutions
-  double convolution_k_half = 64;      // reduction length at which half of that is reached
-  double cache_speedup = 1;            // graphs: of values that stay in the last-level cache
-  double link_factor = 1;              // multiplies the time of collectives
+  double fixed_factor = 1;               // multiplies what an operator takes whatever its size
+  double attention_factor = 1;           // multiplies both roofs of attention
+  double prompt_attention_factor = 1;    // and these of prompts, whose kernels are others
+  double convolution_factor = 1;         // multiplies the compute roof of convolutions
+  double convolution_k_half = 64;        // reduction length at which half of that is reached
+  double line_convolution_factor = 1;    // multiplies that roof over one axis, as over time
+  double volume_convolution_factor = 1;  // and over three
+  double cache_speedup = 1;              // graphs: of values that stay in the last-level cache
+  double link_factor = 1;                // multiplies the time of collectives
   // Graphs: host time to launch one operator; a pass takes no less than all its launches.
   double operator_overhead_seconds = 0;
   double step_overhead_seconds = 0;   // scheduler, sampling, input preparation of one step
@@ -56,6 +58,8 @@ enum class EngineParameter : std::uint8_t {
   prompt_attention,
   convolution,
   convolution_k_half,
+  line_convolution,
+  volume_convolution,
   cache,
   link,
   operator_overhead,

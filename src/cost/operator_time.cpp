@@ -167,7 +167,12 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
     double waves = op.groups * (m / kTile) * (n / kTile) / d.sm_count;
     wave = std::pow(waves / std::ceil(waves), c.wave_exponent);
   }
-  double rate = matrix_peak * c.ceiling * d.engine.convolution_factor * wave * op.k /
+  // Over time and in volumes other kernels run than over images (PyTorch gives cuDNN a signal as an
+  // image of one row: aten/src/ATen/native/Convolution.cpp, `view4d`).
+  const double axes = op.axes == 1   ? d.engine.line_convolution_factor
+                      : op.axes == 3 ? d.engine.volume_convolution_factor
+                                     : 1;
+  double rate = matrix_peak * c.ceiling * d.engine.convolution_factor * axes * wave * op.k /
                 (op.k + d.engine.convolution_k_half);
   double compute = 2 * m * n * op.k * op.groups / rate;
   // F(2 x 2, 3 x 3): 16 products for four outputs of nine each (A. Lavin, S. Gray, CVPR 2016).
@@ -182,7 +187,7 @@ OperatorTime convolution_time(const DeviceModel& d, const Operator& op) {
   if (d.accelerator && d.accelerator->kind != DeviceKind::cpu && d.core_hz > 0)
     vector_peak =
         std::min(vector_peak, 32 * d.core_hz * op.n * 32 / bits_per_element(op.activations));
-  double vector = op.flops / std::max(vector_peak * d.engine.convolution_factor, 1.0);
+  double vector = op.flops / std::max(vector_peak * d.engine.convolution_factor * axes, 1.0);
   return combine(std::min(compute, vector), memory,
                  d.operators.launch_seconds * d.engine.fixed_factor, c.sharpness);
 }

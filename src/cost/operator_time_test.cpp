@@ -52,6 +52,18 @@ TEST_F(OperatorTimes, MinimalFilteringTakesSixteenProductsForThirtySix) {
   EXPECT_NEAR(seconds(op), op.flops / 50e12, 1e-3 * seconds(op));
 }
 
+TEST_F(OperatorTimes, ConvolutionsOverTimeAndInVolumesHaveRatesOfTheirOwn) {
+  d.engine.convolution_k_half = 0;
+  d.engine.line_convolution_factor = 0.5;
+  d.engine.volume_convolution_factor = 0.25;
+  Operator op = window(1 << 16, 256, 256, 1, Format::f32);
+  const double image = seconds(op);
+  op.axes = 1;
+  EXPECT_NEAR(seconds(op) / image, 2, 0.01);
+  op.axes = 3;
+  EXPECT_NEAR(seconds(op) / image, 4, 0.01);
+}
+
 TEST_F(OperatorTimes, DepthwiseWindowsLoadTwoWordsForEachProduct) {
   d.core_hz = 100e9;  // 100 multiprocessors at 1 GHz: 3.2 TFLOP/s of single words
   const Operator single = window(1 << 16, 1, 1, 1024, Format::f32);

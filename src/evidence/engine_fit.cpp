@@ -151,6 +151,12 @@ class Fit {
   double highest(std::size_t r, std::size_t p) const {
     return largest(problem_.subjects[rows_[r]], static_cast<EngineParameter>(p));
   }
+  // Its effects ask for more than is possible: a little more or less of them changes nothing.
+  bool beyond(std::size_t r, std::size_t p) const {
+    double sum = 0;
+    for (const std::size_t e : effects_of_[r]) sum += x_[e * kEngineParameters + p];
+    return neutral(p) * std::exp(sum) > highest(r, p) * std::exp(kDifference);
+  }
   double neutral(std::size_t p) const { return neutral_.*engine_parameters()[p].field; }
 
   EngineCoefficients at(std::size_t r, const std::vector<double>& x) const {
@@ -240,6 +246,7 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         slopes_[r][p] = 0;
         if (!free_[p] || !std::isfinite(error_[r])) continue;
+        if (kind_ == EngineKind::train_graph && beyond(r, p)) continue;
         const ParameterInfo& info = engine_parameters()[p];
         EngineCoefficients c = base;
         // Towards the inside of what is possible.

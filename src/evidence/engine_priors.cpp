@@ -77,6 +77,8 @@ double parameter_spread(EngineParameter p) {
     case EngineParameter::fixed:
       return 1.5;
     case EngineParameter::convolution_k_half:
+    case EngineParameter::line_convolution:
+    case EngineParameter::volume_convolution:
       return 1.5;
     case EngineParameter::stream:
     case EngineParameter::cache:
@@ -86,17 +88,32 @@ double parameter_spread(EngineParameter p) {
   }
 }
 
-// How far the rates of serving engines as a whole may lie from those of the operator tables.
+// How far the rates of engines as a whole may lie from those of the operator tables: of servers,
+// and of networks that train, whose kernels are the same libraries'. Image networks in 16 bit and
+// 32 are met within a tenth without any fit; what is not (hosts, samples of many lengths) must not
+// be explained by slow products beside impossible streams.
 constexpr double kOfTables = 0.1;
 bool is_rate(EngineParameter p) {
   return p == EngineParameter::compute || p == EngineParameter::stream ||
          p == EngineParameter::core_stream || p == EngineParameter::attention ||
          p == EngineParameter::prompt_attention || p == EngineParameter::link;
 }
+// How far a parameter of all engines together may lie from `neutral_coefficients`; 0: by its level.
+double kind_hold(EngineKind kind, EngineParameter p) {
+  if (kind == EngineKind::serve) return is_rate(p) ? kOfTables : 0;
+  if (kind != EngineKind::train_graph) return 0;
+  if (p == EngineParameter::convolution_k_half) return 3 * kOfTables;  // a length, not a rate
+  const bool rate = is_rate(p) || p == EngineParameter::convolution;
+  return rate && p != EngineParameter::link ? kOfTables : 0;
+}
 
 }  // namespace
 
 bool knows(EngineKind kind, EngineLevel level, EngineParameter p) {
+  // How long a reduction must be is a matter of a card's pipelines, not of who calls the library.
+  if (kind == EngineKind::train_graph && p == EngineParameter::convolution_k_half)
+    return level == EngineLevel::kind || level == EngineLevel::vendor ||
+           level == EngineLevel::family || level == EngineLevel::weight_class;
   if (kind != EngineKind::serve) return true;
   if (!is_overhead(p) && p != EngineParameter::link && p != EngineParameter::overlap &&
       p != EngineParameter::prompt_attention)
@@ -132,7 +149,7 @@ double hold_of(EngineKind kind, EngineLevel level, EngineParameter p) {
       kind == EngineKind::serve && (level == EngineLevel::engine || level == EngineLevel::library);
   if (level != EngineLevel::kind && !free_engines) spread *= kind_spread(kind);
   // Rates of all engines together are those that the operator tables timed.
-  if (kind == EngineKind::serve && level == EngineLevel::kind && is_rate(p)) spread = kOfTables;
+  if (const double held = kind_hold(kind, p); held > 0 && level == EngineLevel::kind) spread = held;
   return 1 / (spread * spread);
 }
 
@@ -186,6 +203,9 @@ bool fitted_parameter(EngineKind kind, EngineParameter p) {
       return graph;
     case EngineParameter::layer_overhead:
       return !graph;
+    case EngineParameter::line_convolution:
+    case EngineParameter::volume_convolution:
+      return kind == EngineKind::train_graph;
     case EngineParameter::request_overhead:
     case EngineParameter::core_stream:
     case EngineParameter::prompt_attention:

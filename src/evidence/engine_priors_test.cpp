@@ -22,6 +22,19 @@ TEST(EnginePriors, FinerEffectsAreHeldTighter) {
   EXPECT_GT(hold_of(EngineKind::serve, EngineLevel::format, EngineParameter::step_overhead), 1e9);
 }
 
+TEST(EnginePriors, RatesOfNetworksThatTrainAreThoseOfTheTables) {
+  const auto hold = [](EngineKind kind, EngineParameter p) {
+    return hold_of(kind, EngineLevel::kind, p);
+  };
+  for (const auto p :
+       {EngineParameter::compute, EngineParameter::stream, EngineParameter::convolution})
+    EXPECT_GT(hold(EngineKind::train_graph, p), 30 * hold(EngineKind::serve_graph, p));
+  // How long a host takes is in no table.
+  EXPECT_LT(hold(EngineKind::train_graph, EngineParameter::operator_overhead), 1);
+  EXPECT_TRUE(fitted_parameter(EngineKind::train_graph, EngineParameter::line_convolution));
+  EXPECT_FALSE(fitted_parameter(EngineKind::serve_graph, EngineParameter::line_convolution));
+}
+
 // Forty rows of one engine on four cards, all three times slower than the tables say of products.
 double factor_of(const char* vendor, bool own_products) {
   std::vector<Accelerator> cards(4);

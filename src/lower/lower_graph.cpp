@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -52,6 +53,7 @@ class GraphWriter {
       if (pass_.autocast) choose_formats(n);
       std::visit([&](const auto& op) { write(n, op); }, n.operation);
     }
+    add_up_gradients();
     return std::move(out_);
   }
 
@@ -110,6 +112,33 @@ class GraphWriter {
                                     [&](ValueId v) { return needs_gradient_[v]; });
     return op;
   }
+  // What the backward pass of a function reads and writes: gradients of what it made, what it kept,
+  // gradients of its inputs. A sum hands the gradient it gets to its inputs as it is.
+  double backward_bytes(const GraphNode& n, Keeps keeps) const {
+    const bool gradient = std::any_of(n.outputs.begin(), n.outputs.end(),
+                                      [&](ValueId v) { return needs_gradient_[v]; });
+    if (!gradient) return 0;
+    double moved = written(n);
+    for (ValueId v : n.inputs)
+      if (needs_gradient_[v]) moved += bytes_read(v);
+    if (keeps == Keeps::inputs) moved += read(n);
+    if (keeps == Keeps::output) moved += written(n);
+    if (keeps == Keeps::mask)
+      for (ValueId v : n.outputs) moved += count(v);
+    return moved;
+  }
+  static bool is_sum(const Elementwise& e) { return std::string_view(e.function) == "add"; }
+  // A value that several nodes read gets a gradient from each; eager autograd adds them up one by
+  // one (torch/csrc/autograd/input_buffer.cpp, `accumulate`), compilers as they make the last.
+  void add_up_gradients() {
+    const double passes = pass_.fusion == Fusion::none ? 3 : 1;
+    for (ValueId v = 0; v < g_.values.size(); ++v) {
+      if (uses_[v] < 2 || !needs_gradient_[v] || producer_[v] == kNobody) continue;
+      const std::size_t kernel = kernel_[producer_[v]];
+      if (kernel == kNobody || out_[kernel].backward_bytes < 0) continue;
+      out_[kernel].backward_bytes += passes * (uses_[v] - 1) * bytes_of(v);
+    }
+  }
   void emit(Operator op) {
     kernel_[node_] = out_.size();
     for (ValueId v : g_.nodes[node_].inputs) held_.emplace(out_.size(), v);
@@ -135,6 +164,7 @@ class GraphWriter {
     op.activations = pass_.activations;
     op.weights = pass_.activations;
     op.data_bytes = bytes;
+    op.backward_bytes = bytes;
     op.repeat = launches;
     op.trainable = false;
     out_.push_back(op);
@@ -199,6 +229,7 @@ class GraphWriter {
     const std::size_t kernel = host_kernel(n);
     if (kernel == kNobody) return false;
     Operator& op = out_[kernel];
+    const double alone = op.data_bytes;
     // What the kernel made or holds is not read again, nor written unless somebody else reads it.
     op.data_bytes += written(n) + weight_bytes(n);
     for (ValueId v : n.inputs) {
@@ -207,6 +238,8 @@ class GraphWriter {
       if (made && uses_[v] == 1) op.data_bytes -= bytes_of(v);
     }
     op.flops += op.kind == OperatorKind::elementwise ? flops_of_node : 0;
+    // Its backward pass writes gradients where it read values, and reads them where it wrote.
+    if (op.backward_bytes >= 0) op.backward_bytes += op.data_bytes - alone;
     kernel_[node_] = kernel;
     return true;
   }
@@ -226,6 +259,7 @@ class GraphWriter {
       op.k = d(x.front()) / groups * window;
     }
     op.groups = groups;
+    op.axes = static_cast<int>(x.size()) - 1;
     op.flops = 2 * op.m * op.n * op.k * groups;
     if (pass_.tf32_convolutions && op.activations == Format::f32 && op.weights == Format::f32)
       op.activations = op.weights = Format::tf32;
@@ -238,6 +272,7 @@ class GraphWriter {
         pass_.matrix_units) {
       copy("layout", pass_.training ? 4 * (read(n) + written(n)) / 3 : 2 * read(n), d(n.repeat));
       out_.back().in_library = true;
+      out_.back().backward_bytes = 2 * out_.back().data_bytes;
     }
     // A. Lavin, S. Gray, CVPR 2016: 32-bit kernels of 3 x 3 windows multiply tiles of outputs.
     op.minimal_filtering = op.activations == Format::f32 && !c.transposed && c.groups == 1 &&
@@ -326,20 +361,33 @@ class GraphWriter {
     const bool rows = x.kind == Statistics::layer || x.kind == Statistics::rms;
     if (rows && pass_.fusion == Fusion::pointwise && join(n, op.flops)) return;
     if (statistics && !rows) op.data_bytes += read(n);
+    // Sums over the values and their gradients come first, then both are read again (PyTorch,
+    // Normalization.cuh, batch_norm_backward_reduce and _elemt; of rows layer_norm_kernel.cu, one
+    // kernel for the inputs and one for the weights).
+    op.backward_bytes = backward_bytes(n, Keeps::inputs);
+    if (op.backward_bytes > 0) op.backward_bytes += read(n) + written(n);
     emit(op);
   }
-  void write(const GraphNode& n, const Elementwise&) {
+  void write(const GraphNode& n, const Elementwise& e) {
     Operator op = base(n, OperatorKind::elementwise);
-    if (!join(n, op.flops)) emit(op);
+    if (join(n, op.flops)) return;
+    op.backward_bytes = pass_.fusion == Fusion::none && is_sum(e) ? 0 : backward_bytes(n, e.keeps);
+    emit(op);
   }
   void write(const GraphNode& n, const Softmax&) {
     Operator op = base(n, OperatorKind::elementwise);
-    if (pass_.fusion != Fusion::pointwise || !join(n, op.flops)) emit(op);
+    if (pass_.fusion == Fusion::pointwise && join(n, op.flops)) return;
+    op.backward_bytes = backward_bytes(n, Keeps::output);
+    emit(op);
   }
   void write(const GraphNode& n, const Pooling&) { emit(base(n, OperatorKind::elementwise)); }
   void write(const GraphNode& n, const Reduction&) { emit(base(n, OperatorKind::elementwise)); }
   void write(const GraphNode& n, const Selection&) { emit(base(n, OperatorKind::elementwise)); }
-  void write(const GraphNode& n, const Move&) { emit(base(n, OperatorKind::elementwise)); }
+  void write(const GraphNode& n, const Move&) {
+    Operator op = base(n, OperatorKind::elementwise);
+    op.backward_bytes = backward_bytes(n, Keeps::nothing);
+    emit(op);
+  }
   void write(const GraphNode& n, const Reinterpret&) {
     if (!n.inputs.empty() && producer_[n.inputs.front()] != kNobody)
       kernel_[node_] = kernel_[producer_[n.inputs.front()]];
@@ -397,7 +445,7 @@ class GraphWriter {
 
 void lower_graph(const Graph& graph, const ItemPass& pass, OperatorList& out) {
   using Key = std::tuple<OperatorKind, std::string_view, double, double, double, double, double,
-                         double, double, Format, bool, bool, double, double, bool>;
+                         double, double, double, Format, bool, bool, double, double, bool, int>;
   std::map<Key, std::size_t> known;
   for (Operator& op : GraphWriter(graph, pass).run()) {
     const Key key{op.kind,
@@ -407,6 +455,7 @@ void lower_graph(const Graph& graph, const ItemPass& pass, OperatorList& out) {
                   op.k,
                   op.groups,
                   op.data_bytes,
+                  op.backward_bytes,
                   op.flops,
                   op.weight_bytes,
                   op.weights,
@@ -414,7 +463,8 @@ void lower_graph(const Graph& graph, const ItemPass& pass, OperatorList& out) {
                   op.input_gradient,
                   op.sequences,
                   op.query_tokens,
-                  op.minimal_filtering};
+                  op.minimal_filtering,
+                  op.axes};
     auto [it, fresh] = known.emplace(key, out.size());
     if (fresh)
       out.push_back(op);

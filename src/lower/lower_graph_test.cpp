@@ -43,6 +43,37 @@ TEST(LowerGraph, ConvolutionsAreImplicitProducts) {
   EXPECT_TRUE(ops[1].input_gradient);
 }
 
+// Of 16 x 8 x 8 values of two bytes: a ReLU's backward pass reads the gradient and what it made and
+// writes a gradient; a norm's reads values and gradients twice; a sum's does nothing, but what it
+// shares with a convolution gets two gradients, which are added.
+TEST(LowerGraph, BackwardPassesMoveGradientsAndWhatWasKept) {
+  NetworkBuilder b("test");
+  const ValueId x = b.input({3, 8, 8});
+  const ValueId y =
+      b.activation("r", b.batch_norm("n", b.convolution("c1", x, 16)), Activation::relu);
+  const ValueId sum = b.add("sum", y, b.convolution("c2", y, 16));
+  OperatorList ops;
+  ItemPass pass;
+  pass.fusion = Fusion::none;
+  pass.training = true;
+  lower_graph(b.finish({sum}), pass, ops);
+  const double value = 2.0 * 1024;
+  ASSERT_TRUE(named(ops, "normalization") && named(ops, "relu") && named(ops, "add"));
+  EXPECT_EQ(named(ops, "normalization")->backward_bytes, 5 * value);
+  EXPECT_EQ(named(ops, "relu")->backward_bytes, 3 * value + 3 * value);
+  EXPECT_EQ(named(ops, "add")->backward_bytes, 0);
+}
+
+TEST(LowerGraph, ConvolutionsSayOverHowManyAxesTheyRun) {
+  for (const auto& shape : {TensorShape{4, 8}, TensorShape{4, 8, 8}, TensorShape{4, 8, 8, 8}}) {
+    NetworkBuilder b("test");
+    OperatorList ops;
+    lower_graph(b.finish({b.convolution("c", b.input(shape), 8)}), {}, ops);
+    ASSERT_EQ(ops.size(), 1u);
+    EXPECT_EQ(ops[0].axes, static_cast<int>(shape.size()) - 1);
+  }
+}
+
 TEST(LowerGraph, FusedKernelsTakeNormsAndFunctionsAlong) {
   const Graph g = small_network();
   OperatorList fused, eager;

@@ -49,6 +49,8 @@ struct Operator {
   // at one time fit; a row has so many bytes. Products: a matrix of `row_bytes` that is read once
   // more for each further row.
   double again_bytes = 0, row_bytes = 0;
+  // Elementwise: what its backward pass reads and writes; negative: twice `data_bytes`.
+  double backward_bytes = -1;
   // Collectives: the full buffer in bytes (nccl-tests' convention) and the ranks of the group.
   double payload_bytes = 0;
   std::int32_t ranks = 1;
@@ -57,6 +59,7 @@ struct Operator {
   // a token, `weights` on the way. Straight to each expert's rank, or once for each rank.
   bool low_latency = false;
   bool minimal_filtering = false;  // convolution: 3 x 3 in steps of one, as Winograd's products
+  int axes = 2;                    // convolution: of positions; 1 over time, 3 in a volume
   bool in_library = false;  // launched by a library within another call: no work of the host's
   bool widened = false;     // stored narrow, multiplied at the width of the activations
   double routing_skew = 0;  // grouped: exponent of the power law of rows over groups; 0: even

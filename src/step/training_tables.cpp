@@ -73,6 +73,28 @@ Pass training_pass_of(const Tables& t, const Plan& plan) {
   return p;
 }
 
+namespace {
+
+// The gradient of a matrix sums over all rows that met it: few tiles and a long reduction, which
+// libraries cut into parts that run side by side and are added up in 32 bit (CUTLASS, "Efficient
+// GEMM in CUDA", parallelized reductions). They choose how many by what is fastest.
+double weight_gradient_seconds(const DeviceModel& d, const Operator& op) {
+  constexpr double kTile = 64;
+  double best = operator_time(d, op).seconds;
+  const double tiles = op.groups * std::ceil(op.m / op.groups / kTile) * std::ceil(op.n / kTile);
+  for (double parts = 2; parts * tiles < 2 * d.sm_count && parts <= op.k; parts *= 2) {
+    Operator cut = op;
+    cut.m *= parts;
+    cut.groups *= parts;
+    cut.k /= parts;
+    cut.data_bytes += 8 * op.m * op.n * parts;
+    best = std::min(best, operator_time(d, cut).seconds);
+  }
+  return best;
+}
+
+}  // namespace
+
 BackwardTime backward_time(const DeviceModel& d, const Operator& op, bool weights_train) {
   const bool weights = weights_train && op.trainable;
   if (op.kind == OperatorKind::convolution) {
@@ -91,8 +113,10 @@ BackwardTime backward_time(const DeviceModel& d, const Operator& op, bool weight
       if (op.kind == OperatorKind::gemm) {
         weight.m = op.k * op.groups;
         weight.k = op.m / op.groups;
+        t.weight = weight_gradient_seconds(d, weight);
+      } else {
+        t.weight = operator_time(d, weight).seconds;
       }
-      t.weight = operator_time(d, weight).seconds;
     }
     return t;
   }
@@ -106,7 +130,13 @@ BackwardTime backward_time(const DeviceModel& d, const Operator& op, bool weight
   if (op.kind == OperatorKind::attention) return {(op.scores_kept ? 2 : 2.5) * f.seconds, 0};
   // An embedding has gradients of its rows alone.
   if (op.kind == OperatorKind::gather) return {0, 2 * f.seconds};
-  if (op.kind == OperatorKind::elementwise) return {2 * f.seconds, 0};
+  if (op.kind == OperatorKind::elementwise) {
+    if (op.backward_bytes < 0) return {2 * f.seconds, 0};
+    if (op.backward_bytes == 0) return {};
+    Operator back = op;
+    back.data_bytes = op.backward_bytes;
+    return {operator_time(d, back).seconds, 0};
+  }
   // The states of the forward pass are computed again, then gradients of both factors.
   if (op.kind == OperatorKind::scan) return {3 * f.seconds, 0};
   return {f.seconds, 0};  // collectives mirror the forward ones
