@@ -108,5 +108,9 @@ def timm(row):
     m = re.search(r"(?:^|[;\s])img_size=(\d+)", row["notes"])
     if m:
         row["image"] = m.group(1)
+    # "pt113" is 1.13, "pt240" is 2.4.0; the tables' own column says 2.40.
+    m = re.search(r"-pt(1)(\d\d)-|-pt(\d)(\d)(\d)-", row["source"])
+    if m and "engine_version" in row:
+        row["engine_version"] = ".".join(g for g in m.groups() if g)
     m = re.search(r"n(chw|hwc)", row["source"] + row["notes"])
     row["layout"] = {"chw": "channels_first", "hwc": "channels_last"}[m.group(1)] if m else ""

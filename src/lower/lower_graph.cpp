@@ -35,6 +35,7 @@ class GraphWriter {
     // Under autocast inputs and stored tables are in 32 bit, what products write in 16.
     format_.assign(g_.values.size(), pass_.autocast ? Format::f32 : pass_.activations);
     cast_.assign(g_.weights.size(), false);
+    channels_last_.assign(g_.values.size(), !pass_.channels_first);
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       for (ValueId v : g_.nodes[i].outputs) producer_[v] = i;
       for (ValueId v : g_.nodes[i].inputs) ++uses_[v];
@@ -51,6 +52,7 @@ class GraphWriter {
       for (ValueId v : n.outputs) needs_gradient_[v] = gradient;
       node_ = i;
       if (pass_.autocast) choose_formats(n);
+      if (pass_.channels_first) lay_out(n);
       std::visit([&](const auto& op) { write(n, op); }, n.operation);
     }
     add_up_gradients();
@@ -206,6 +208,31 @@ class GraphWriter {
         copy("cast", bytes_of(v) + bytes_read(v), d(n.repeat));
   }
 
+  // What keeps channels last where images lie channels first: a view of tokens as an image, the
+  // norm of each position's channels, and what follows either, since kernels write in the order of
+  // what they read (PyTorch, "Channels Last Memory Format": operators preserve the format of their
+  // inputs; timm, norm.py, LayerNorm2d).
+  void lay_out(const GraphNode& n) {
+    if (n.inputs.empty()) return;
+    const ValueId x = n.inputs.front();
+    const TensorShape &in = g_.values[x].shape, &out = g_.values[n.outputs.front()].shape;
+    bool last = channels_last_[x];
+    if (std::holds_alternative<Reinterpret>(n.operation) && in.size() != out.size())
+      last = in.size() == 2 && out.size() > 2 && in.back() == out.front();
+    else if (over_channels(n))
+      last = true;
+    else if (std::holds_alternative<Move>(n.operation))
+      last = in.size() == out.size() && last;
+    for (ValueId v : n.outputs) channels_last_[v] = last;
+  }
+  // The layer norm of each position of an image.
+  bool over_channels(const GraphNode& n) const {
+    const auto norm = std::get_if<Normalization>(&n.operation);
+    if (!norm || norm->kind != Statistics::layer || n.weights.empty()) return false;
+    const TensorShape& x = g_.values[n.inputs.front()].shape;
+    return x.size() > 2 && elements(g_.weights[n.weights.front()].shape) == x.front();
+  }
+
   // The operator whose kernel a function of rows or of single elements can join. As the epilogue of
   // a product: it makes an input of the same size that nobody else reads. In kernels that a
   // compiler writes: the last of its inputs, unless a library's product made that.
@@ -268,7 +295,7 @@ class GraphWriter {
     // wanted (kernels "nhwckrsc_nchw" in cuDNN's traces). Depthwise kernels take either. Training
     // turns the input once more, for the gradient of the weights, and that of the output for both:
     // a third of it stands here, as the backward pass takes twice as long as the forward one.
-    if (pass_.channels_first && op.k > window && op.activations != Format::f32 &&
+    if (!channels_last_[n.inputs.front()] && op.k > window && op.activations != Format::f32 &&
         pass_.matrix_units) {
       copy("layout", pass_.training ? 4 * (read(n) + written(n)) / 3 : 2 * read(n), d(n.repeat));
       out_.back().in_library = true;
@@ -359,6 +386,9 @@ class GraphWriter {
     if (!statistics && join(n, op.flops)) return;
     // Statistics over more than a row are a pass of their own.
     const bool rows = x.kind == Statistics::layer || x.kind == Statistics::rms;
+    // Rows of channels that do not lie together are gathered first (layer_norm.cpp: `contiguous`).
+    if (pass_.fusion == Fusion::none && over_channels(n) && !channels_last_[n.inputs.front()])
+      copy("layout", 2 * read(n), d(n.repeat));
     if (rows && pass_.fusion == Fusion::pointwise && join(n, op.flops)) return;
     if (statistics && !rows) op.data_bytes += read(n);
     // Sums over the values and their gradients come first, then both are read again (PyTorch,
@@ -435,6 +465,7 @@ class GraphWriter {
   std::vector<int> uses_;
   std::set<std::pair<std::size_t, ValueId>> held_;  // kernels and the inputs they have read
   std::vector<bool> needs_gradient_, cast_;         // of each value; of each weight
+  std::vector<bool> channels_last_;                 // how each value lies
   std::vector<Format> format_;                      // of each value in floating point
   std::optional<Format> reads_;                     // what the node's kernel reads, under autocast
   std::vector<Operator> out_;

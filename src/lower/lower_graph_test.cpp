@@ -174,6 +174,26 @@ TEST(LowerGraph, AutocastConvertsBetweenItsFormats) {
   EXPECT_EQ(named(fused, "normalization")->data_bytes, 3 * 2 * 2.0 * 50 * 64);
 }
 
+TEST(LowerGraph, ImagesStayChannelsLastAfterANormOfTheirChannels) {
+  NetworkBuilder b("test");
+  ConvolutionOptions point;
+  point.kernel = 1;
+  const ValueId x = b.convolution("stem", b.input({16, 8, 8}), 32, point);
+  const ValueId y = b.convolution("first", b.layer_norm("norm", x, true, true), 32, point);
+  // A view of positions as tokens and back moves nothing and lies channels last too.
+  const ValueId tokens = b.linear("fc", b.reshape("tokens", y, {64, 32}), 32);
+  const ValueId image = b.reshape("image", tokens, {32, 8, 8});
+  const Graph g = b.finish({b.convolution("second", b.add("add", image, y), 32, point)});
+  ItemPass pass;
+  pass.fusion = Fusion::none;
+  pass.channels_first = true;
+  OperatorList ops;
+  lower_graph(g, pass, ops);
+  // The stem's input for its product and its output for the norm.
+  EXPECT_EQ(launches(ops, "layout"), 2);
+  EXPECT_EQ(bytes(ops, "layout"), 2 * 2.0 * (16 + 32) * 64);
+}
+
 TEST(LowerGraph, MatrixUnitsTakeInputsChannelsLast) {
   OperatorList ops;
   ItemPass pass;

@@ -18,22 +18,35 @@ ValueId biased(NetworkBuilder& b, std::string_view name, ValueId x, std::int64_t
   return b.convolution(name, x, out, o);
 }
 
-// Each channel over its norm across the image, relative to the mean of all channels.
-ValueId response_norm(NetworkBuilder& b, ValueId x) {
-  const ValueId norms = b.reduce("grn.norm", x, {b.channels(x)});
+// Each channel over its norm across the image, relative to the mean of all channels, of which
+// there are `channels`.
+ValueId response_norm(NetworkBuilder& b, ValueId x, std::int64_t channels) {
+  const ValueId norms = b.reduce("grn.norm", x, {channels});
   const ValueId scaled = b.multiply("grn.scale", x, norms);
   return b.node("grn", Elementwise{"response_norm", 3, Keeps::inputs}, {x, scaled},
-                {b.weight("grn.weight", {b.channels(x)}), b.weight("grn.bias", {b.channels(x)})},
+                {b.weight("grn.weight", {channels}), b.weight("grn.bias", {channels})},
                 TensorShape(b.shape(x)));
 }
 
-ValueId block(NetworkBuilder& b, ValueId x, bool second) {
+struct Block {
+  bool response_norm = false;  // the second version
+  // Small variants multiply by 1 x 1 convolutions; the others look at the image as tokens, without
+  // moving it, and multiply matrices (timm convnext.py, `conv_mlp`).
+  bool convolves = false;
+};
+
+ValueId block(NetworkBuilder& b, ValueId x, const Block& kind) {
   const std::int64_t c = b.channels(x);
-  ValueId y = b.layer_norm("norm", biased(b, "conv_dw", x, c, 7, 1, c), true, true);
-  y = b.activation("gelu", biased(b, "mlp.fc1", y, 4 * c, 1, 1), Activation::gelu);
-  if (second) y = response_norm(b, y);
-  y = biased(b, "mlp.fc2", y, c, 1, 1);
-  return b.add("add", second ? y : b.scale("gamma", y, true), x);
+  const TensorShape image = b.shape(x);
+  ValueId y = biased(b, "conv_dw", x, c, 7, 1, c);
+  if (!kind.convolves) y = b.reshape("channels_last", y, {image[1] * image[2], c});
+  y = b.layer_norm("norm", y, true, kind.convolves);
+  y = kind.convolves ? biased(b, "mlp.fc1", y, 4 * c, 1, 1) : b.linear("mlp.fc1", y, 4 * c);
+  y = b.activation("gelu", y, Activation::gelu);
+  if (kind.response_norm) y = response_norm(b, y, 4 * c);
+  y = kind.convolves ? biased(b, "mlp.fc2", y, c, 1, 1) : b.linear("mlp.fc2", y, c);
+  if (!kind.convolves) y = b.reshape("image", y, image);
+  return b.add("add", kind.response_norm ? y : b.scale("gamma", y, true), x);
 }
 
 }  // namespace
@@ -43,6 +56,7 @@ Model build_convnext(const NetworkSpec& spec) {
   const auto depths = spec.wholes("depths"), widths = spec.wholes("widths");
   const std::int64_t first = of_stage(widths, 0, std::int64_t{96});
   const std::string stem = spec.text("stem", "patch");
+  const Block kind{spec.flag("response_norm"), spec.flag("convolves")};
   ValueId x = image_input(b, spec);
   if (stem == "patch") {
     x = biased(b, "stem.0", x, first, 4, 4);
@@ -58,7 +72,7 @@ Model build_convnext(const NetworkSpec& spec) {
                  of_stage(widths, s, first), 2, 2);
     for (std::int64_t i = 0; i < depths[s]; ++i) {
       auto in_block = b.scope("blocks." + std::to_string(i));
-      x = block(b, x, spec.flag("response_norm"));
+      x = block(b, x, kind);
     }
   }
   x = b.layer_norm("head.norm", b.global_average_pool("avgpool", x));
