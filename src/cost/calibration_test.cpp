@@ -241,6 +241,27 @@ TEST_F(Calibrations, EnginesOfOneLibraryShareEffects) {
   EXPECT_EQ(engine_subject("new", known, true, "half", Format::f16, "ggml").library, "");
 }
 
+// What was fitted on one GeForce card holds for the next family in part, in inference of networks.
+TEST_F(Calibrations, GeForceBoardsShareAnEffect) {
+  Accelerator card = known;
+  card.family = "ada_geforce";
+  EngineTable t;
+  const EngineSubject seen = engine_subject("e", card, false, "graph-half", Format::f16);
+  EXPECT_EQ(effect_key(seen, EngineLevel::line), "serve-graph//line:geforce//");
+  t.effects[effect_key(seen, EngineLevel::kind)].factor[0] = 0.5;
+  t.effects[effect_key(seen, EngineLevel::line)].factor[0] = 1.2;
+  card.family = "ampere_geforce";
+  EXPECT_NEAR(t.of(engine_subject("e", card, false, "graph-half", Format::f16))->compute_factor,
+              0.6, 1e-12);
+  card.family = "ampere_pro";
+  EXPECT_NEAR(t.of(engine_subject("e", card, false, "graph-half", Format::f16))->compute_factor,
+              0.5, 1e-12);
+  card.family = "ada_geforce";
+  EXPECT_EQ(
+      effect_key(engine_subject("e", card, true, "graph-half", Format::f16), EngineLevel::line),
+      "");
+}
+
 TEST_F(Calibrations, LinksFallBackByReach) {
   EXPECT_EQ(calibration.link("nvlink4", false)->ceiling, 0.9);
   EXPECT_EQ(calibration.link("nvlink4", false)->basis, Basis::calibrated);

@@ -30,10 +30,7 @@ double sustained_clock(const Accelerator& a, double half_peak, double watts) {
   double each = watts / (half_peak * 1e-12);
   if (a.architecture == "volta" || a.architecture == "turing") each /= (300. / 125) / (400. / 312);
   // A card with watts to spare runs at its boost clock, consumer boards some tenth above it.
-  constexpr std::array<std::string_view, 4> kConsumer = {"turing_geforce", "ampere_geforce",
-                                                         "ada_geforce", "blackwell_geforce"};
-  const bool consumer = std::find(kConsumer.begin(), kConsumer.end(), a.family) != kConsumer.end();
-  return std::min(consumer ? 1.28 : 1.16, std::cbrt(each));
+  return std::min(consumer_board(a.family) ? 1.28 : 1.16, std::cbrt(each));
 }
 
 // The same of the cards on which the ceilings of a family were measured: A100 and H100 SXM, L40S,
@@ -56,6 +53,12 @@ void change_latency(LinkCoefficients& c, const Link& l) {
 }
 
 }  // namespace
+
+bool consumer_board(std::string_view family) {
+  constexpr std::array<std::string_view, 4> kConsumer = {"turing_geforce", "ampere_geforce",
+                                                         "ada_geforce", "blackwell_geforce"};
+  return std::find(kConsumer.begin(), kConsumer.end(), family) != kConsumer.end();
+}
 
 void fill_units(DeviceModel& d, const Accelerator& a) {
   d.accelerator = &a;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/fact_values.hpp"
+#include "cost/device_model.hpp"
 
 namespace trigon {
 namespace {
@@ -112,6 +113,7 @@ EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool
   s.weight_class = weight_class;
   s.format = format;
   if (!training) s.library = library;
+  if (consumer_board(a.family)) s.line = "geforce";
   return s;
 }
 
@@ -131,6 +133,12 @@ std::string effect_key(const EngineSubject& s, EngineLevel level) {
       return joined(kind, {}, {}, cls, format);
     case EngineLevel::vendor:
       return joined(kind, {}, vendor(), {}, {});
+    case EngineLevel::line:
+      // GeForce has power to spare and no ECC in its memory, whatever the family. Told apart where
+      // several families of it were measured: networks.
+      return s.line.empty() || s.kind != EngineKind::serve_graph
+                 ? std::string()
+                 : joined(kind, {}, scoped("line:", s.line), {}, {});
     case EngineLevel::family:
       return joined(kind, {}, family(), {}, {});
     case EngineLevel::device:

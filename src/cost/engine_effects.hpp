@@ -104,6 +104,7 @@ struct EngineSubject {
   std::string_view library;         // of kernels that several engines share; empty: its own
   bool own_products = false;        // EnginePolicy::own_products
   bool eager = false;               // a framework launches each operation of a layer by itself
+  std::string_view line;            // of boards that its families share: "geforce"
 };
 EngineSubject engine_subject(std::string_view engine, const Accelerator& a, bool training,
                              std::string_view weight_class, Format format,
@@ -115,6 +116,7 @@ enum class EngineLevel : std::uint8_t {
   weight_class,
   format,
   vendor,
+  line,
   family,
   device,
   family_class,

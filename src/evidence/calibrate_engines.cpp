@@ -93,8 +93,9 @@ EngineTable neutral_table() {
   for (std::size_t k = 0; k < kEngineKinds; ++k) {
     const auto kind = static_cast<EngineKind>(k);
     const EngineCoefficients c = neutral_coefficients(kind);
-    EngineEffect& e =
-        t.effects[effect_key({kind, {}, {}, {}, {}, {}, Format::unknown, {}}, EngineLevel::kind)];
+    EngineSubject all;
+    all.kind = kind;
+    EngineEffect& e = t.effects[effect_key(all, EngineLevel::kind)];
     for (std::size_t p = 0; p < kEngineParameters; ++p)
       e.factor[p] = c.*engine_parameters()[p].field;
     t.errors[std::string(engine_kind_name(kind)) + "//"] = {0.3, 0.3, 0};

@@ -22,6 +22,7 @@ double level_spread(EngineLevel level) {
     case EngineLevel::engine_class:
       return 0.3;
     case EngineLevel::vendor:
+    case EngineLevel::line:
       return 0.25;
     case EngineLevel::format:
     case EngineLevel::family:
