@@ -59,10 +59,10 @@ Result<Calibration> Calibration::load(const FactStore& store) {
 namespace {
 
 // What a memory is short of while its first bytes are on the way: bytes in flight over bandwidth
-// are a time (J. Little, 1961), the same for fast and slow memories. Families that tables timed have
-// 0.03 to 0.3 us in products and norms (their `half_bytes` over the bandwidth of the card that was
-// timed), 0.1 in the geometric mean. One fit to all of them has one size in bytes for memories of
-// 0.2 to 8 TB/s, 2 MB, which would be 2 to 10 us on a card of 0.2 to 1 TB/s.
+// are a time (J. Little, 1961), the same for fast and slow memories. Families that tables timed
+// have 0.03 to 0.3 us in products and norms (their `half_bytes` over the bandwidth of the card that
+// was timed), 0.1 in the geometric mean. One fit to all of them has one size in bytes for memories
+// of 0.2 to 8 TB/s, 2 MB, which would be 2 to 10 us on a card of 0.2 to 1 TB/s.
 constexpr double kRampSeconds = 1e-7;
 
 // What was not timed on a device comes from those around it.
