@@ -42,6 +42,7 @@ constexpr Rule kRules[] = {
     {"rank", tunes, ""},
     {"kv", serving, ""},
     {"memory-fraction", serving, ""},
+    {"deadline", batches | trains | tunes, ""},
     {"rate", serves, ""},
     {"users", serves, ""},
     {"think-time", serves, ""},

@@ -148,8 +148,8 @@ std::vector<Flag> make() {
       {"color", "colour", K::choice, "auto|always|never", M::doc_color, "auto", 1, 0, kAll, output,
        false},
       {"lang", "", K::choice, "en|zh", M::doc_lang, "", 1, 0, kAll, output, false},
-      {"threads", "", K::whole, "N", M::doc_threads, "0", 0, 4096, verb_validate | verb_plan,
-       output, false},
+      {"threads", "", K::whole, "N", M::doc_threads, "0", 0, 4096,
+       verb_validate | verb_plan | verb_recommend, output, false},
       {"help", "h", K::on_off, "", M::doc_help, "", 1, 0, kAll, output, true},
 
       {"data", "", K::text, "FOLDER", M::doc_data, "", 1, 0, kAnswers, data, false},

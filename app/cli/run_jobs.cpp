@@ -122,10 +122,13 @@ Result<Output> run_recommend(Call& call) {
   if (call.line.arguments.empty()) return lacks(call, AppMessage::missing_model);
   auto s = open_session(call, call.line.arguments[0]);
   if (!s) return tl::unexpected(s.error());
-  auto answer = recommend(*s->all, s->question, s->asking.objective);
+  const SoftStop stop;
+  auto answer = recommend(*s->all, s->question, s->asking.objective, stop.flag());
   if (!answer) return tl::unexpected(answer.error());
   if (!answer->ranked.empty()) warn_of_prices(call, *s, answer->ranked.front().report);
-  return written(*answer, call, *s, recommend_text, recommend_json);
+  Output out = written(*answer, call, *s, recommend_text, recommend_json);
+  if (answer->partial) out.exit_code = exit_interrupted;
+  return out;
 }
 
 Result<Output> run_plan(Call& call) {

@@ -60,8 +60,33 @@ tl::unexpected<Error> bad_number(std::string_view text, std::string_view where) 
   return fail(ErrorCode::bad_argument, message(BaseMessage::bad_number, text), std::string(where));
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "2,5d" is 2.5d where a comma separates decimals, "46,900" is 46900 where it separates thousands.
+std::string without_commas(std::string_view text) {
+  std::string thousands, decimal(text);
+  bool groups = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != ',') {
+      thousands += text[i];
+      continue;
+    }
+    std::size_t n = 0;
+    while (i + 1 + n < text.size() && is_digit(text[i + 1 + n])) ++n;
+    groups = groups && n == 3;
+  }
+  const auto comma = text.find(',');
+  if (text.find(',', comma + 1) != std::string_view::npos) return thousands;
+  decimal[comma] = '.';
+  return groups ? thousands + " or " + decimal : decimal;
+}
+
 tl::unexpected<Error> bad_unit(std::string_view text, std::string_view unit, std::string_view where,
                                std::string choices) {
+  const auto comma = text.find(',');
+  if (!unit.empty() && unit[0] == ',' && comma + 1 < text.size() && is_digit(text[comma + 1]))
+    return fail(ErrorCode::bad_argument, message(BaseMessage::bad_number, text), std::string(where),
+                message(BaseMessage::write_one_of, without_commas(trimmed(text))));
   Message what = unit.empty() ? message(BaseMessage::missing_unit, text)
                               : message(BaseMessage::unknown_unit, text, unit);
   return fail(ErrorCode::bad_argument, std::move(what), std::string(where),

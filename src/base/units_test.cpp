@@ -138,5 +138,12 @@ TEST(Units, WhatIsWrittenReadsBackTheSame) {
   }
 }
 
+TEST(Units, ACommaGetsBothReadings) {
+  EXPECT_EQ(hint_of(parse_duration("2,5d").error()), "2.5d");
+  EXPECT_EQ(hint_of(parse_length("46,900").error()), "46900 or 46.900");
+  EXPECT_EQ(hint_of(parse_length("1,046,900").error()), "1046900");
+  EXPECT_EQ(hint_of(parse_bytes("1,5GiB").error()), "1.5GiB");
+}
+
 }  // namespace
 }  // namespace trigon

@@ -126,6 +126,7 @@ struct RecommendAnswer {
   std::vector<Message> would_change;  // what would change the verdict
   std::vector<Assumption> assumptions;
   SearchCounts counts;
+  bool partial = false;  // interrupted
   std::optional<Derivation> derivation;
 };
 

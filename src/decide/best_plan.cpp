@@ -9,8 +9,9 @@ bool has_room(const MemoryModel& memory, const MemoryErrors& errors, const Plan&
 }
 
 Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed, Filling filling,
-                           Offloading offloading) {
+                           Offloading offloading, const std::atomic<bool>* stop) {
   PlanSearchOptions options;
+  options.stop = stop;
   options.filling = filling;
   options.offload = offloading == Offloading::where_nothing_fits;
   auto found = search_plans(s, fixed, options);

@@ -20,6 +20,7 @@ enum class Offloading : std::uint8_t { as_asked, where_nothing_fits };
 // `search_plans` without families and front, on the calling thread.
 Result<BestPlan> best_plan(const Setup& s, const PlanRequest& fixed,
                            Filling filling = Filling::to_the_edge,
-                           Offloading offloading = Offloading::as_asked);
+                           Offloading offloading = Offloading::as_asked,
+                           const std::atomic<bool>* stop = nullptr);
 
 }  // namespace trigon

@@ -58,8 +58,8 @@ bool serves_forever(const Setup& s) { return std::holds_alternative<Serve>(s.job
 class CountSearch {
  public:
   CountSearch(const Catalogues& all, const Question& q, const Objective& o, Offloading offloading,
-              CardResult& r)
-      : all_(all), q_(q), objective_(o), offloading_(offloading), r_(r) {}
+              const std::atomic<bool>* stop, CardResult& r)
+      : all_(all), q_(q), objective_(o), offloading_(offloading), stop_(stop), r_(r) {}
 
   // Looks at all counts. What certainly does not fit is looked at only where nothing else holds
   // the limits, and then only if it may miss them by less: the answer is that of looking at all.
@@ -103,9 +103,12 @@ class CountSearch {
   }
 
  private:
-  // False: no count of this card can be searched.
+  bool stopped() const { return stop_ && stop_->load(std::memory_order_relaxed); }
+
+  // False: no count of this card can be searched, or no more is.
   bool take(const Setup& s) {
-    auto found = best_plan(s, q_.plan, Filling::with_room, offloading_);
+    if (stopped()) return false;
+    auto found = best_plan(s, q_.plan, Filling::with_room, offloading_, stop_);
     if (!found) {
       r_.rejection = found.error().what;
       return false;
@@ -114,6 +117,7 @@ class CountSearch {
     r_.counts.plans_pruned += found->counts.plans_pruned;
     r_.counts.plans_evaluated += found->counts.plans_evaluated;
     const int count = s.cluster.count();
+    if (!found->best && stopped()) return false;
     if (!found->best) {
       if (!r_.rejection)
         r_.rejection =
@@ -166,12 +170,13 @@ class CountSearch {
   const Question& q_;
   const Objective& objective_;
   Offloading offloading_;
+  const std::atomic<bool>* stop_;
   CardResult& r_;
 };
 
 CardResult search_format(const Catalogues& all, const Question& q, const Objective& o,
                          const Accelerator& card, std::optional<Format> narrowed,
-                         Offloading offloading) {
+                         Offloading offloading, const std::atomic<bool>* stop) {
   CardResult r;
   r.card = &card;
   r.request = q.plan;
@@ -186,8 +191,10 @@ CardResult search_format(const Catalogues& all, const Question& q, const Objecti
     return r;
   }
   ++r.counts.cards;
-  CountSearch(all, q, o, offloading, r).all_counts(card);
+  CountSearch(all, q, o, offloading, stop, r).all_counts(card);
   if (!r.chosen && !r.nearest_violated.empty()) r.rejection = r.nearest_violated.front();
+  if (!r.chosen && !r.rejection && stop && stop->load())
+    r.rejection = message(DecideMessage::not_looked_at);
   return r;
 }
 
@@ -232,18 +239,19 @@ double speed_of(const CardResult& r) {
 }
 
 CardResult search_card(const Catalogues& all, const Question& asked, const Objective& o,
-                       const Accelerator& card, Offloading offloading) {
+                       const Accelerator& card, Offloading offloading,
+                       const std::atomic<bool>* stop) {
   Question q = asked;
   // Shares are those of one process: more cards run more of them.
   if (q.plan.card_shares && !q.plan.pipeline)
     q.plan.pipeline = static_cast<std::int32_t>(q.plan.card_shares->size());
-  CardResult best = search_format(all, q, o, card, std::nullopt, offloading);
+  CardResult best = search_format(all, q, o, card, std::nullopt, offloading, stop);
   best.stored_usd_total = best.usd_total;
   for (Format f : narrower_formats(q, o, card)) {
     if (best.error) break;
     Question narrow = q;
     narrow.plan.weights = f;
-    CardResult r = search_format(all, narrow, o, card, f, offloading);
+    CardResult r = search_format(all, narrow, o, card, f, offloading, stop);
     SearchCounts sum = best.counts;
     sum.counts += r.counts.counts;
     sum.plans_considered += r.counts.plans_considered;

@@ -41,6 +41,7 @@ std::vector<Message> relaxations(const Setup& s, const Chosen& c, const Objectiv
                                  double usd_per_hour);
 
 CardResult search_card(const Catalogues& all, const Question& q, const Objective& o,
-                       const Accelerator& card, Offloading offloading = Offloading::as_asked);
+                       const Accelerator& card, Offloading offloading = Offloading::as_asked,
+                       const std::atomic<bool>* stop = nullptr);
 
 }  // namespace trigon

@@ -150,6 +150,33 @@ TEST(Estimate, DegreesMustMultiplyToTheMachine) {
   EXPECT_EQ(a->report.plan.ranks(), 8);
 }
 
+bool assumes(const EstimateAnswer& a, DecideMessage what) {
+  return std::any_of(a.assumptions.begin(), a.assumptions.end(),
+                     [&](const Assumption& s) { return s.what.id == message_id(what); });
+}
+
+TEST(Estimate, MoreCardsThanAnyMachineHoldsAreReported) {
+  const Model model = test::mixtral_8x7b();
+  const Question q = test::training(model, 1e9, 1024);
+  for (const auto& [on, said] : {std::pair{"8xh100-sxm", false}, std::pair{"4x8xh100-sxm", false},
+                                 std::pair{"512xh100-sxm", true}}) {
+    auto a = estimate(catalogues(), q, machine(on));
+    ASSERT_TRUE(a) << on;
+    EXPECT_EQ(assumes(*a, DecideMessage::assumed_one_machine), said) << on;
+  }
+}
+
+TEST(Estimate, StepsThatAreNotTheAskedOnesAreReported) {
+  const Model model = test::mixtral_8x7b();
+  for (const auto& [batch, said] :
+       {std::pair{16, false}, std::pair{3, true}, std::pair{20, true}}) {
+    const Question q = test::training(model, 1e9, batch);
+    auto a = estimate(catalogues(), q, machine("8xh100-sxm"));
+    ASSERT_TRUE(a);
+    EXPECT_EQ(assumes(*a, DecideMessage::assumed_whole_shares), said) << batch;
+  }
+}
+
 TEST(Estimate, RangesHoldTheValue) {
   Model model = test::mixtral_8x7b();
   for (Question q : {test::serving(model, 2, 500, 100), test::training(model, 1e9, 64)}) {

@@ -98,7 +98,7 @@ std::optional<Message> never_divides(const Question& q) {
 }  // namespace
 
 Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
-                                  const Objective& objective) {
+                                  const Objective& objective, const std::atomic<bool>* stop) {
   if (objective.min_bits && (q.job.kind == JobKind::train || q.job.kind == JobKind::finetune))
     return fail(ErrorCode::bad_argument, message(DecideMessage::bits_are_for_serving),
                 "--min-bits");
@@ -112,13 +112,18 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
   for (const Accelerator& a : all.hardware.accelerators.all())
     if (a.kind != DeviceKind::cpu) cards.push_back(&a);
   std::vector<CardResult> results(cards.size());
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    results[i].card = cards[i];
+    results[i].rejection = message(DecideMessage::not_looked_at);
+  }
+  const auto stopped = [&] { return stop && stop->load(std::memory_order_relaxed); };
   // Cards are independent: threads take the next one; results land at the card's own place, so
   // the answer does not depend on how many threads there are.
   const auto look = [&](Offloading offloading) {
     std::atomic<std::size_t> next{0};
     auto work = [&] {
       for (std::size_t i; (i = next.fetch_add(1)) < cards.size();)
-        results[i] = search_card(all, q, objective, *cards[i], offloading);
+        if (!stopped()) results[i] = search_card(all, q, objective, *cards[i], offloading, stop);
     };
     unsigned threads = std::max(1u, std::min(16u, std::thread::hardware_concurrency()));
     if (objective.threads > 0) threads = static_cast<unsigned>(objective.threads);
@@ -129,10 +134,11 @@ Result<RecommendAnswer> recommend(const Catalogues& all, const Question& q,
   look(Offloading::as_asked);
   // Training that no card holds may still run from host memory.
   const bool trains = q.job.kind == JobKind::train || q.job.kind == JobKind::finetune;
-  if (trains &&
+  if (trains && !stopped() &&
       std::none_of(results.begin(), results.end(), [](const CardResult& r) { return r.chosen; }))
     look(Offloading::where_nothing_fits);
   RecommendAnswer a;
+  a.partial = stopped();
   std::vector<CardResult*> feasible, infeasible;
   const std::string* why_not = objective.why_not.empty() ? nullptr : &objective.why_not;
   for (CardResult& r : results) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "decide/test_questions.hpp"
 #include "plan/messages.hpp"
@@ -52,6 +53,22 @@ TEST(Recommend, FewerBitsOnlyWhereAllowedAndNeverDearer) {
   auto training = recommend(catalogues(), test::training(llama(), 1e9, 64), four);
   ASSERT_FALSE(training);
   EXPECT_EQ(training.error().where, "--min-bits");
+}
+
+TEST(Recommend, AnInterruptLeavesTheBestSoFarAndAllCardsAccountedFor) {
+  const Question q = test::training(llama(), 1e9, 64);
+  std::atomic<bool> stop{true};
+  auto none = recommend(catalogues(), q, {}, &stop);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->partial);
+  EXPECT_TRUE(none->ranked.empty());
+  auto whole = recommend(catalogues(), q, {});
+  ASSERT_TRUE(whole);
+  EXPECT_FALSE(whole->partial);
+  EXPECT_EQ(none->rejected.size(),
+            static_cast<std::size_t>(whole->feasible) + whole->rejected.size());
+  for (const Rejection& r : none->rejected)
+    EXPECT_EQ(r.reason.id, message_id(DecideMessage::not_looked_at));
 }
 
 TEST(Recommend, RankIsAmongAllThatMeetTheLimits) {

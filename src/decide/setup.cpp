@@ -72,6 +72,14 @@ std::optional<Error> share_with_others(Setup& s, bool stated) {
   return std::nullopt;
 }
 
+// The most of these cards in a machine that is known; 0: none is.
+int most_in_a_machine(const HardwareCatalog& catalog, const Accelerator& a) {
+  int most = 0;
+  for (const System& s : catalog.systems())
+    if (s.accelerator == &a) most = std::max(most, s.count);
+  return most;
+}
+
 }  // namespace
 
 Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cluster) {
@@ -155,6 +163,12 @@ Result<Setup> set_up(const Catalogues& all, const Question& q, const Cluster& cl
     s.assumptions.push_back({"--engine", message(DecideMessage::assumed_engine, s.engine.id)});
   for (const Message& m : s.engine.assumptions) s.assumptions.push_back({"--engine", m});
   for (const Message& m : cluster.assumptions) s.assumptions.push_back({"--on", m});
+  if (const int most = most_in_a_machine(all.hardware, card); most > 0 && cluster.per_node > most) {
+    const int machines = cluster.nodes * ((cluster.per_node + most - 1) / most);
+    s.assumptions.push_back(
+        {"--on", message(DecideMessage::assumed_one_machine, cluster.per_node, most,
+                         std::to_string(machines) + "x" + std::to_string(most) + "x" + card.id)});
+  }
   auto peak = [&](MathMode m) { return card.peak_of(m).has_value(); };
   if (!s.stack && !q.plan.weights && !q.plan.activations && q.plan.recipe != TrainRecipe::fp32 &&
       q.model->weight_format == Format::f32)
@@ -429,6 +443,10 @@ Result<Plan> default_plan(Setup& s, const PlanRequest& fixed) {
       assume("--micro-batch", "micro-batch", p.micro_batch);
     }
     p.accumulation = static_cast<std::int32_t>(std::max<std::int64_t>(1, per_rank / p.micro_batch));
+    if (const std::int64_t timed = std::int64_t{1} * p.data * p.micro_batch * p.accumulation;
+        timed != s.global_batch)
+      s.assumptions.push_back({"--global-batch", message(DecideMessage::assumed_whole_shares,
+                                                         s.global_batch, p.data, timed)});
   }
   apply_formats(p, formats_of(s, fixed), s);
   return p;

@@ -52,9 +52,10 @@ std::optional<FittingChange> fit_on_host(const Catalogues&, const Question&, con
 Result<FitAnswer> fit_everywhere(const Catalogues&, const Question&);
 Result<std::vector<ModelFitRow>> models_that_fit(const Catalogues&, const Question&,
                                                  const Cluster&);
-Result<RecommendAnswer> recommend(const Catalogues&, const Question&, const Objective&);
-// The best plan of the whole space on one cluster, with what it was chosen from. `stop`: set from
-// outside, the search ends and the answer is partial.
+// `stop`: set from outside, the search ends and the answer is partial.
+Result<RecommendAnswer> recommend(const Catalogues&, const Question&, const Objective&,
+                                  const std::atomic<bool>* stop = nullptr);
+// The best plan of the whole space on one cluster, with what it was chosen from; `stop` likewise.
 Result<PlanAnswer> plan_job(const Catalogues&, const Question&, const Cluster&, const Objective&,
                             const std::atomic<bool>* stop = nullptr);
 Result<CompareAnswer> compare(const Catalogues&, const Question&, const std::vector<Cluster>&,

@@ -114,6 +114,7 @@ JsonNode recommend_json(const RecommendAnswer& a, const Asked& asked) {
       .set("plans_evaluated", a.counts.plans_evaluated);
   JsonNode results = JsonNode::object();
   results.set("answer", is_yes(a))
+      .set("partial", a.partial)
       .set("ranked", ranked)
       .set("rejected", rejected)
       .set("nearest", a.nearest ? report_json(*a.nearest) : JsonNode())

@@ -164,6 +164,11 @@ std::string recommend_text(const RecommendAnswer& a, const Asked& asked, const T
   Language l = style.language;
   Payment payment = asked.objective.payment;
   Page page(style);
+  if (a.partial && a.ranked.empty() && !a.nearest) {
+    page.paragraph(label(PresentMessage::verdict_partial_none, l), Tone::bad);
+    return page.finish();
+  }
+  if (a.partial) page.paragraph(label(PresentMessage::verdict_partial, l), Tone::warning);
   if (a.ranked.empty()) {
     put_none(page, a, payment);
     if (style.one_line) return page.finish();

@@ -120,7 +120,8 @@ void evaluate_item_serve(const Tables& t, const Serve& job, Plan& plan, Evaluati
   e[Metric::e2e_percentile_seconds] = tail;
   e[Metric::sequences_in_flight] = rate * latency * replicas;
   e[Metric::utilization] = job.rate ? rate / saturation : busy;
-  fill_rates(t, batch, rate * replicas, e);
+  // More that arrives waits, and is not answered.
+  fill_rates(t, batch, (job.rate ? std::min(rate, saturation) : rate) * replicas, e);
   e.lone_step_seconds = item_batch_seconds(t, plan, 1);
   e.sequences_together = batch;
   plan.micro_batch = static_cast<std::int32_t>(std::clamp(std::ceil(batch), 1.0, 1e6));

@@ -218,11 +218,13 @@ void evaluate_serve(const Tables& t, const Serve& job, Plan& plan, Evaluation& e
   e[Metric::sequences_in_flight] = (l.batch + l.rate * lat.ttft) * replicas;
   e[Metric::prefill_tokens_per_second] = input / prefill * replicas;
   e[Metric::decode_tokens_per_second_user] = 1 / lat.tpot;
-  e[Metric::requests_per_second] = l.rate * replicas;
-  e[Metric::output_tokens_per_second] = l.rate * output * replicas;
-  e[Metric::total_tokens_per_second] = l.rate * (output + input) * replicas;
   double room = decode_step_seconds(t, plan, most) / most;
   double saturation = 1 / (occupancy + output * room);
+  // More that arrives waits, and is not answered.
+  const double answered = (job.rate ? std::min(l.rate, saturation) : l.rate) * replicas;
+  e[Metric::requests_per_second] = answered;
+  e[Metric::output_tokens_per_second] = answered * output;
+  e[Metric::total_tokens_per_second] = answered * (output + input);
   e[Metric::utilization] = l.rate / saturation;
   e.lone_step_seconds = decode_step_seconds(t, plan, 1);
   e.sustainable = l.sustainable && l.rate < saturation * 1.000001;

@@ -125,6 +125,11 @@ TEST_F(Serving, SaturationIsSaid) {
   EXPECT_NEAR(below[Metric::utilization], 0.99, 1e-9);
   ask(saturation * 1.01, 100, 100);
   EXPECT_FALSE(evaluate(t, plan).sustainable);
+  ask(saturation * 3, 100, 100);
+  // What arrives beyond it is not answered.
+  EXPECT_NEAR(evaluate(t, plan)[Metric::requests_per_second] / saturation, 1, 1e-6);
+  EXPECT_NEAR(evaluate(t, plan)[Metric::output_tokens_per_second] / (100 * saturation), 1, 1e-6);
+  EXPECT_NEAR(evaluate(t, plan)[Metric::utilization], 3, 1e-6);
   EXPECT_NEAR(capacity_requests_per_second(t, plan) / saturation, 1, 1e-3);
 }
 

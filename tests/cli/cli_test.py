@@ -104,6 +104,31 @@ class Cli(unittest.TestCase):
                     return  # with the best so far
         self.assertTrue(said or process.returncode == 0, "no wait met the search")
 
+    def test_an_interrupted_recommendation_says_what_it_has(self):
+        # Cards are looked at one after the other for seconds; each wait is inside or before that.
+        for wait in (0.3, 0.6, 1.2, 2.4):
+            process = subprocess.Popen(
+                [PROGRAM, "recommend", "deepseek-v3", "--task", "train", "--tokens", "1T",
+                 "--threads", "1"],
+                env=self.environment(), cwd=self.cwd, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+            if process.returncode == 0:
+                continue  # faster than the signal
+            self.assertEqual(process.returncode, 130, err)
+            if out:
+                self.assertTrue(out.startswith(b"Interrupted"), out)
+                return
+        self.assertEqual(process.returncode, 0, "no wait met the search")
+
+    def test_an_objective_of_another_task_is_refused(self):
+        code, out, err = self.run_it("estimate", "llama-3.1-8b", "--on", "h100-sxm", "--deadline",
+                                     "3d")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("--deadline is for --task", err)
+
     def test_colours(self):
         plain = self.run_it(*FIT)[1]
         self.assertNotIn("\x1b", plain)
