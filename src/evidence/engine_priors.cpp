@@ -102,6 +102,7 @@ bool is_rate(EngineParameter p) {
 // How far a parameter of all engines together may lie from `neutral_coefficients`; 0: by its level.
 double kind_hold(EngineKind kind, EngineParameter p) {
   if (kind == EngineKind::serve) return is_rate(p) ? kOfTables : 0;
+  if (kind == EngineKind::train) return is_rate(p) && p != EngineParameter::link ? kOfTables : 0;
   if (kind != EngineKind::train_graph) return 0;
   if (p == EngineParameter::convolution_k_half) return 3 * kOfTables;  // a length, not a rate
   const bool rate = is_rate(p) || p == EngineParameter::convolution;
