@@ -177,13 +177,15 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     out.grouped_factor =
         moved_by(or_zero(s, "grouped.factor"), out.grouped_error, ErrorGroup::matrix);
   }
+  // Processors keep the size: what their operators wait for is threads, of which nothing was timed.
+  const bool card = a.kind != DeviceKind::cpu;
   const double ramp = a.memory_bandwidth.in_base() * kRampSeconds;
   const FactSheet* stream = with_key({family, kin, vendor, any}, "stream.ceiling");
   if (!stream) return tl::unexpected(any->missing("stream.ceiling"));
   out.stream.error = or_zero(stream, "stream.error");
   out.stream.ceiling =
       moved_by(or_zero(stream, "stream.ceiling"), out.stream.error, ErrorGroup::stream);
-  out.stream.half_bytes = stream == any ? ramp : or_zero(stream, "stream.half_bytes");
+  out.stream.half_bytes = card && stream == any ? ramp : or_zero(stream, "stream.half_bytes");
   out.stream.warm_speedup = at(stream, "stream.warm_speedup").value_or(1);
   // The family's own, or what its products say, before that of other families.
   if (const FactSheet* own = with_key({family, kin}, "stream.ceiling") &&
@@ -193,7 +195,7 @@ Result<OperatorCoefficients> Calibration::operators(const Accelerator& a) const 
     ElementwiseCoefficients& e = out.elementwise;
     e.error = or_zero(own, "elementwise.error");
     e.ceiling = moved_by(or_zero(own, "elementwise.ceiling"), e.error, ErrorGroup::stream);
-    e.half_bytes = own == any ? ramp : or_zero(own, "elementwise.half_bytes");
+    e.half_bytes = card && own == any ? ramp : or_zero(own, "elementwise.half_bytes");
     e.timed_seconds = or_zero(own, "elementwise.timed_seconds");
   }
   const FactSheet* prefill = with_key({family, kin, vendor, any}, "attention.prefill_ceiling");
