@@ -1,5 +1,6 @@
-// The best plan of serving against nested loops over all degrees that share no code with the
-// search. For training see tests/properties/plan_search_test.cpp.
+// The best plan of serving against nested loops over all degrees, which share what is legal and the
+// tables with the search, and neither its order nor its bounds. For training, whose nested loops
+// have a legality of their own, see tests/properties/plan_search_test.cpp.
 
 #include "decide/best_plan.hpp"
 

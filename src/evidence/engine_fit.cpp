@@ -246,7 +246,7 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         slopes_[r][p] = 0;
         if (!free_[p] || !std::isfinite(error_[r])) continue;
-        if (beyond(r, p)) continue;
+        if (kind_ != EngineKind::serve_graph && beyond(r, p)) continue;
         const ParameterInfo& info = engine_parameters()[p];
         EngineCoefficients c = base;
         // Towards the inside of what is possible.

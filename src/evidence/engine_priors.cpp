@@ -103,7 +103,7 @@ bool is_rate(EngineParameter p) {
 double kind_hold(EngineKind kind, EngineParameter p) {
   if (kind == EngineKind::serve) return is_rate(p) ? kOfTables : 0;
   if (kind == EngineKind::train) return is_rate(p) && p != EngineParameter::link ? kOfTables : 0;
-  if (kind != EngineKind::train_graph && kind != EngineKind::serve_graph) return 0;
+  if (kind != EngineKind::train_graph) return 0;
   if (p == EngineParameter::convolution_k_half) return 3 * kOfTables;  // a length, not a rate
   const bool rate = is_rate(p) || p == EngineParameter::convolution;
   return rate && p != EngineParameter::link ? kOfTables : 0;

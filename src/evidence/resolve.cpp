@@ -64,8 +64,8 @@ constexpr std::array kFormatWords = {
     FormatWord{"w8a8", Format::int8},
     FormatWord{"nf4-dq", Format::nf4_double},
     FormatWord{"int4:q4f16_1", Format::int4_g32},
-    // MLX: groups of 64 with a 16-bit scale and bias, half a bit more, the same bits as these but for
-    // 4 and 8 bit, which the engine runs under their own names.
+    // MLX: groups of 64 with a 16-bit scale and bias, half a bit more, the same bits as these but
+    // for 4 and 8 bit, which the engine runs under their own names.
     FormatWord{"mlx:q8", Format::int8_g128},
     FormatWord{"mlx:q6", Format::q6_k},
     FormatWord{"mlx:q5", Format::q5_k},
