@@ -40,9 +40,9 @@ struct DeviceModel {
   int per_node = 1;
 };
 
-// Peaks, bandwidth and unit counts of the accelerator; no coefficients.
 // NVIDIA's boards for consumers, by family.
 bool consumer_board(std::string_view family);
+// Peaks, bandwidth and unit counts of the accelerator; no coefficients.
 void fill_units(DeviceModel& d, const Accelerator& a);
 
 // Products in FP16 are summed in FP16: twice the rate on GeForce.

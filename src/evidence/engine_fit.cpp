@@ -246,6 +246,7 @@ class Fit {
       for (std::size_t p = 0; p < kEngineParameters; ++p) {
         slopes_[r][p] = 0;
         if (!free_[p] || !std::isfinite(error_[r])) continue;
+        // In inference of networks slopes at the limit predict unseen rows better (docs/cost.md).
         if (kind_ != EngineKind::serve_graph && beyond(r, p)) continue;
         const ParameterInfo& info = engine_parameters()[p];
         EngineCoefficients c = base;

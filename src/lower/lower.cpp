@@ -76,7 +76,7 @@ void LayerWriter::round_input(Operator& product) {
   if (!out.empty() && shares(out.back())) {
     auto first = out.rbegin();
     while (first != out.rend() && shares(*first)) ++first;
-    first->gradient_bytes += gradient;
+    first->backward_bytes += gradient;
     return;
   }
   Operator op;
@@ -88,7 +88,7 @@ void LayerWriter::round_input(Operator& product) {
   // Where kernels are fused a norm writes the rounded copies instead of its result.
   if (pass.fused_elementwise && !out.empty() && std::string_view(out.back().name) == "norm")
     op.data_bytes = op.m * std::max(0.0, each - 2 * act());
-  op.gradient_bytes = gradient;
+  op.backward_bytes = gradient;
   op.flops = op.m;
   out.push_back(op);
 }
@@ -144,7 +144,7 @@ void LayerWriter::elementwise(const char* name, double values, double reads, dou
   op.data_bytes = values * act() * (reads + writes);
   // Its gradient takes what it was given and the gradient of what it wrote to that of its inputs.
   if (pass.training && pass.fused_elementwise)
-    op.gradient_bytes = values * act() * (2 * reads + writes);
+    op.backward_bytes = values * act() * (2 * reads + writes);
   op.flops = values * 4;
   out.push_back(op);
 }
@@ -152,7 +152,7 @@ void LayerWriter::elementwise(const char* name, double values, double reads, dou
 // Functions whose gradient needs no input again move as much backward as forward: copies,
 // rotations, and a norm beside a residual (two gradients and the input read, one written).
 void LayerWriter::mirrored() {
-  if (out.back().gradient_bytes >= 0) out.back().gradient_bytes = out.back().data_bytes;
+  if (out.back().backward_bytes >= 0) out.back().backward_bytes = out.back().data_bytes;
 }
 
 // Sums the row-parallel outputs over the tensor group.
@@ -254,8 +254,10 @@ void LayerWriter::experts(const MixtureOfExperts& m) {
   elementwise("moe.activation", pairs * static_cast<double>(m.width) / slice, m.gated ? 2 : 1, 1);
   expert_linear("moe.down", m.down, pairs, hit, slice, false);
   // Permutation to expert order and the weighted sum back.
-  if (rows > pass.gathered_rows)
-    elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2), mirrored();
+  if (rows > pass.gathered_rows) {
+    elementwise("moe.permute", pairs * static_cast<double>(m.up.in), 2, 2);
+    mirrored();
+  }
   if (training && ep > 1) dispatch("moe.combine", rows * active, width);
   if (m.latent_out) linear("moe.latent_out", *m.latent_out, 1, 1, rows);
   if (m.shared) {

@@ -142,5 +142,56 @@ TEST(Kernels, ExpertsAreGatheredLoopedOverOrGrouped) {
   EXPECT_NEAR(find(ops, "moe.gather")->repeat, 8, 1e-9);
 }
 
+TEST(Kernels, TrainingRoundsWhatNarrowProductsRead) {
+  Model m = test::llama31_8b();
+  Pass p;
+  p.new_tokens = 1000;
+  p.training = p.trains_matrices = true;
+  p.replace_weights = Format::fp8_tensor;
+  p.fused_elementwise = false;
+  OperatorList ops = layer_of(m, p);
+  // Values between products stay in 16 bit; a product reads one byte a value and writes two.
+  const Operator q = *find(ops, "attention.q");
+  EXPECT_EQ(q.weights, Format::fp8_tensor);
+  EXPECT_EQ(q.activations, Format::bf16);
+  EXPECT_DOUBLE_EQ(q.data_bytes, 1000 * (4096 * 1 + 4096 * 2));
+  Pass wide;
+  wide.new_tokens = 1000;
+  EXPECT_DOUBLE_EQ(find(ops, "attention.scores")->data_bytes,
+                   find(layer_of(m, wide), "attention.scores")->data_bytes);
+  // Four inputs are rounded (of q, k and v at once, of up and gate at once): 2 bytes read, 1 + 1
+  // written; the gradients of all seven outputs.
+  double forward = 0, backward = 0, inputs = 0;
+  for (const Operator& op : ops)
+    if (std::string_view(op.name) == "quantise") {
+      ++inputs;
+      forward += op.data_bytes;
+      backward += op.backward_bytes;
+    }
+  EXPECT_EQ(inputs, 4);
+  EXPECT_DOUBLE_EQ(forward, 1000.0 * 4 * (4096 + 4096 + 4096 + 14336));
+  EXPECT_DOUBLE_EQ(backward, 1000.0 * 4 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096));
+  // A fused norm writes the rounded copies instead of its result.
+  p.fused_elementwise = true;
+  forward = 0;
+  for (const Operator& op : layer_of(m, p))
+    if (std::string_view(op.name) == "quantise") forward += op.data_bytes;
+  EXPECT_DOUBLE_EQ(forward, 1000.0 * 4 * (4096 + 14336));
+  // The head multiplies in 16 bit.
+  OperatorList head;
+  lower_head(*language_stack(m), p, head);
+  EXPECT_EQ(find(head, "head")->weights, Format::bf16);
+}
+
+TEST(Kernels, WhatIsTrainedWholeLeavesTheFormatOfItsCheckpoint) {
+  test::Shape shape{32, 4096, 32, 8, 128, 14336, 128256};
+  shape.format = Format::mxfp4;
+  Pass p;
+  p.training = true;
+  EXPECT_EQ(find(layer_of(test::decoder("narrow", shape), p), "mlp.up")->weights, Format::mxfp4);
+  p.trains_matrices = true;
+  EXPECT_EQ(find(layer_of(test::decoder("narrow", shape), p), "mlp.up")->weights, Format::bf16);
+}
+
 }  // namespace
 }  // namespace trigon

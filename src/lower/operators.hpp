@@ -36,9 +36,8 @@ struct Operator {
   Format weights = Format::bf16;      // what the stored matrix is in
   Format activations = Format::bf16;  // what it is multiplied with
   double flops = 0;
-  double weight_bytes = 0;     // read from memory once per pass
-  double data_bytes = 0;       // activations and cache: read and written
-  double gradient_bytes = -1;  // elementwise, of its backward pass; -1: twice `data_bytes`
+  double weight_bytes = 0;  // read from memory once per pass
+  double data_bytes = 0;    // activations and cache: read and written
   // Attention.
   double sequences = 0, query_tokens = 0, key_tokens = 0;
   double group_size = 1;     // query heads that share a key head

@@ -33,7 +33,7 @@ void add_both(CostedPass& out, const Tables& t, const Operator& op, double calls
   back.op.flops *= work;
   if (!back.collective()) {
     const double bytes = product ? products : 2;
-    back.op.data_bytes = op.gradient_bytes >= 0 ? op.gradient_bytes : op.data_bytes * bytes;
+    back.op.data_bytes = op.backward_bytes >= 0 ? op.backward_bytes : op.data_bytes * bytes;
     back.op.weight_bytes *= bytes;
   }
   out.operators.push_back(std::move(back));

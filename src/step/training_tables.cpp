@@ -120,11 +120,6 @@ BackwardTime backward_time(const DeviceModel& d, const Operator& op, bool weight
     }
     return t;
   }
-  if (op.kind == OperatorKind::elementwise && op.gradient_bytes >= 0) {
-    Operator back = op;
-    back.data_bytes = op.gradient_bytes;
-    return {operator_time(d, back).seconds, 0};
-  }
   const OperatorTime f = operator_time(d, op);
   // Flash attention recomputes the scores: 5 products instead of 2. Scores that were kept take 4.
   if (op.kind == OperatorKind::attention) return {(op.scores_kept ? 2 : 2.5) * f.seconds, 0};
